@@ -1,0 +1,35 @@
+"""Reads the command line, runs one command, and turns errors into one sentence each."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from quiver import __version__
+from quiver.cli import dev
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parsed = parser().parse_args(arguments)
+    try:
+        return int(parsed.run(parsed))
+    except KeyboardInterrupt:
+        print("quiver: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 141
+    except Exception as error:
+        if not dev.is_sentence(error):
+            raise
+        print(f"quiver: {error}", file=sys.stderr)
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    root = argparse.ArgumentParser(
+        prog="quiver",
+        description="Runs vector databases and ML platforms on Kubernetes.",
+    )
+    root.add_argument("--version", action="version", version=f"quiver {__version__}")
+    groups = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    dev.add_to(groups)
+    return root

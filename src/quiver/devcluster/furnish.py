@@ -1,0 +1,81 @@
+"""What a running cluster is given through its API: storage classes, DNS, ingress, metrics, nodes.
+
+Every part may be repeated on a cluster that has it already.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from quiver.devcluster import addons, imagestore, known_images, nodes
+from quiver.devcluster.errors import DevClusterError
+from quiver.devcluster.home import Home
+from quiver.devcluster.network import Network
+from quiver.devcluster.progress import Progress, Step
+from quiver.devcluster.spec import Spec
+from quiver.kube import Client, KubeConfig
+from quiver.kube.errors import KubeError
+
+NODE_READY_WITHIN = 120.0
+ADDONS_READY_WITHIN = 180.0
+SIMULATED_READY_WITHIN = 180.0
+
+
+async def furnish(spec: Spec, home: Home, network: Network | None, progress: Progress) -> None:
+    async with Client(KubeConfig.load(home.kubeconfig), manager="quiver-dev") as client:
+        if network:
+            await furnish_node(spec, home, network, client, progress)
+        if spec.simulated_nodes:
+            with progress.step(f"adding {spec.simulated_nodes} simulated nodes") as step:
+                await nodes.add_simulated(client, spec.simulated_nodes, tainted=spec.node)
+                await simulated_nodes_ready(client, spec.simulated_nodes, step)
+
+
+async def furnish_node(
+    spec: Spec, home: Home, network: Network, client: Client, progress: Progress
+) -> None:
+    with progress.step("loading the images of the add-ons", "10 s"):
+        await imagestore.load_known(home, network, known_images.ADDONS, progress)
+    with progress.step("waiting for the node", "10 s") as step:
+        await node_ready(client, spec.name, step)
+        await nodes.dress(client, spec.name, labels=spec.node_labels, gpus=spec.gpus)
+    with progress.step("starting DNS, ingress and metrics", "20 s") as step:
+        for manifest in addons.manifests(network):
+            await client.apply(manifest, force=True)
+        await until(lambda: addons.missing(client), within=ADDONS_READY_WITHIN, step=step)
+
+
+async def node_ready(client: Client, name: str, step: Step) -> None:
+    async def missing() -> str | None:
+        ready = nodes.ready_names(await client.list("v1", "Node"))
+        return None if name in ready else f"node {name} is not ready"
+
+    await until(missing, within=NODE_READY_WITHIN, step=step)
+
+
+async def simulated_nodes_ready(client: Client, count: int, step: Step) -> None:
+    async def missing() -> str | None:
+        ready = len(nodes.ready_names(await client.list("v1", "Node", labels="type=kwok")))
+        return None if ready >= count else f"{ready} of {count} simulated nodes are ready"
+
+    await until(missing, within=SIMULATED_READY_WITHIN, step=step)
+
+
+async def until(
+    missing: Callable[[], Awaitable[str | None]], *, within: float, step: Step, every: float = 0.25
+) -> None:
+    """Ask until nothing is missing; what was missing last goes into the error."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            lack = await missing()
+        except KubeError as error:
+            lack = str(error)
+        if lack is None:
+            return
+        if time.monotonic() > deadline:
+            raise DevClusterError(
+                f"after {within:.0f} s {lack}: `quiver dev logs` shows what each part says"
+            )
+        step.note(lack)
+        await asyncio.sleep(every)

@@ -1,0 +1,76 @@
+"""The state directory of one dev cluster: where each file is, and the record of what was made."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from quiver.devcluster import paths
+from quiver.devcluster.network import Network
+from quiver.devcluster.spec import Spec
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What `down` must know to remove a cluster, written before anything is made."""
+
+    spec: Spec
+    network: Network | None = None
+    api_ports: list[int] = []
+
+
+class Home:
+    def __init__(self, name: str, root: Path | None = None) -> None:
+        self.name = name
+        self.root = root or paths.state_dir()
+        self.path = self.root / "clusters" / name
+        self.logs = self.path / "log"
+        self.data = self.path / "data"
+        self.volumes = self.path / "volumes"
+        self.config = self.path / "config"
+        self.kubeconfig = self.path / "kubeconfig"
+        self.processes = self.path / "processes.json"
+        self.running = self.path / "running.json"
+        self.supervisor_log = self.logs / "supervisor.log"
+        self.containerd_socket = self.path / "containerd.sock"
+        self._record = self.path / "cluster.json"
+
+    def pki(self, api_server: int = 1) -> Path:
+        return self.path / "pki" / str(api_server)
+
+    def record(self) -> Record | None:
+        try:
+            return msgspec.json.decode(self._record.read_bytes(), type=Record)
+        except FileNotFoundError:
+            return None
+
+    def write(self, record: Record) -> None:
+        self.logs.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._record, msgspec.json.encode(record))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One `up` or `down` of a name at a time; the lock outlives the directory it guards."""
+        with locked(self.root / "locks" / self.name):
+            yield
+
+
+def homes(root: Path | None = None) -> list[Home]:
+    folder = (root or paths.state_dir()) / "clusters"
+    return [Home(path.name, root) for path in sorted(folder.glob("*"))] if folder.is_dir() else []
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(content)
+    temporary.replace(path)

@@ -1,0 +1,191 @@
+"""Makes a cluster, or finds that it is there already.
+
+Everything that `down` must know is on disk before anything is made, so that an `up` that is
+cut off at any point is cleaned away by the next `up` or `down`.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from quiver.devcluster import cgroups, components, configs, down, liveness, network, preflight
+from quiver.devcluster.binaries import Binaries
+from quiver.devcluster.components import ApiServer
+from quiver.devcluster.errors import DevClusterError
+from quiver.devcluster.furnish import furnish
+from quiver.devcluster.home import Home, Record, homes, locked, write_atomically
+from quiver.devcluster.network import Network
+from quiver.devcluster.pki import Authority
+from quiver.devcluster.processes import Running
+from quiver.devcluster.progress import Progress
+from quiver.devcluster.spec import Spec, checked
+
+API_READY_WITHIN = 120.0
+TOO_MANY_RESTARTS = 8
+
+
+def up(spec: Spec, progress: Progress, *, root: Path | None = None) -> Home:
+    home = Home(checked(spec).name, root)
+    preflight.check(spec, home.root, progress)
+    bin_ = Binaries.default(progress).ensure(components.needed_binaries(spec))
+    with home.locked():
+        record = home.record()
+        if record is None or not liveness.is_running(home):
+            down.remove(home)
+            record = create(spec, home, bin_, progress)
+        else:
+            refuse_another_shape(record.spec, spec)
+        asyncio.run(furnish(spec, home, record.network, progress))
+    return home
+
+
+def create(spec: Spec, home: Home, bin_: dict[str, Path], progress: Progress) -> Record:
+    with progress.step(f"starting cluster {home.name!r}", "a few seconds"):
+        record = reserve(spec, home)
+        servers = components.api_servers(record.network, record.api_ports)
+        write_files(spec, home, record.network, servers, bin_)
+        if record.network:
+            network.connect(home.name, record.network)
+            cgroups.make(home.name)
+        start_supervisor(home, record.network)
+        await_api(home)
+    return record
+
+
+def reserve(spec: Spec, home: Home) -> Record:
+    """Choose addresses that no other cluster has, and write them down."""
+    with locked(home.root / "locks" / ".addresses"):
+        others = [record for other in homes(home.root) if (record := other.record())]
+        if spec.node:
+            slots = {other.network.slot for other in others if other.network}
+            chosen = network.free_network(slots, network.host_routes())
+            record = Record(spec=spec, network=chosen, api_ports=[preflight.API_PORT])
+        else:
+            taken = {port for other in others for port in other.api_ports}
+            ports = preflight.api_ports(spec, taken, preflight.is_free)
+            record = Record(spec=spec, api_ports=ports)
+        home.write(record)
+    return record
+
+
+def write_files(
+    spec: Spec, home: Home, network: Network | None, servers: list[ApiServer], bin_: dict[str, Path]
+) -> None:
+    for folder in (home.config, home.data, home.volumes):
+        folder.mkdir(parents=True, exist_ok=True)
+    for server in servers:
+        write_credentials(spec, home, network, server)
+    contexts = {components.context_name(spec, server): server.url for server in servers}
+    folders = {components.context_name(spec, server): home.pki(server.number) for server in servers}
+    home.kubeconfig.touch(mode=0o600)
+    home.kubeconfig.write_text(configs.kubeconfig(contexts, folders, "admin"))
+    if network:
+        write_node_files(home, network, bin_)
+    plan = components.plan(spec, home, network, servers, bin_)
+    write_atomically(home.processes, msgspec.json.encode(plan))
+
+
+def write_credentials(spec: Spec, home: Home, network: Network | None, server: ApiServer) -> None:
+    pki = home.pki(server.number)
+    authority = Authority(pki, now=datetime.now(UTC), name=f"quiver-{spec.name}-{server.number}")
+    authority.issue_signing_key("sa")
+    name = components.context_name(spec, server)
+    for certificate in components.certificates(server, network, spec.name):
+        authority.issue(
+            certificate.file, certificate.common_name,
+            organization=certificate.organization, names=certificate.names,
+        )  # fmt: skip
+        file = components.component_kubeconfig(home, server, certificate.file)
+        file.touch(mode=0o600)
+        file.write_text(configs.kubeconfig({name: server.url}, {name: pki}, certificate.file))
+
+
+def write_node_files(home: Home, network: Network, bin_: dict[str, Path]) -> None:
+    plugins = home.config / "cni-bin"
+    plugins.mkdir()
+    for plugin in ("bridge", "loopback", "host-local", "portmap"):
+        (plugins / plugin).symlink_to(bin_[plugin])
+    for registry in configs.MIRRORED:
+        folder = home.config / "registries" / registry
+        folder.mkdir(parents=True)
+        (folder / "hosts.toml").write_text(configs.registry_hosts(registry, network))
+    (home.config / "cni").mkdir()
+    (home.config / "cni" / "10-quiver.conflist").write_text(configs.cni(network))
+    (home.config / "containerd.toml").write_text(configs.containerd(home, plugins))
+    (home.config / "registry.yaml").write_text(configs.registry(home.data / "registry"))
+    kubelet = configs.kubelet(home, network, cgroup_root=cgroups.name_of(home.name))
+    (home.config / "kubelet.yaml").write_text(kubelet)
+    upstream = configs.resolv_conf(host_resolv_conf(), network.host_ip)
+    (home.config / "resolv.conf").write_text(upstream)
+
+
+def host_resolv_conf() -> str:
+    """Behind systemd-resolved, /etc/resolv.conf names only the stub on the loopback address."""
+    files = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
+    return next((file.read_text() for file in files if file.exists()), "")
+
+
+def start_supervisor(home: Home, network: Network | None) -> None:
+    command = [sys.executable, "-m", "quiver.devcluster.supervisor", str(home.path)]
+    if network:
+        command = [*_in_namespaces(home.name), *command]
+    with home.supervisor_log.open("ab") as log:
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True, cwd="/",
+        )  # fmt: skip
+
+
+def _in_namespaces(name: str) -> list[str]:
+    """Own network, mounts and process numbers. `ip netns exec` would hide the cgroup mounts."""
+    namespace = f"/run/netns/{network.namespace_of(name)}"
+    # Policies see packets between two pods only where bridged packets pass the firewall.
+    settings = ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables")
+    writes = "".join(f"echo 1 > /proc/sys/net/{setting} && " for setting in settings)
+    prepare = f'mount --make-rshared / && {writes} exec "$@"'
+    return [
+        "nsenter", f"--net={namespace}", "--",
+        "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
+        "sh", "-c", prepare, "sh",
+    ]  # fmt: skip
+
+
+def await_api(home: Home) -> None:
+    deadline = time.monotonic() + API_READY_WITHIN
+    while time.monotonic() < deadline:
+        if state := liveness.running(home):
+            if state.api_ready:
+                return
+            refuse_crash_loop(home, state)
+        time.sleep(0.05)
+    raise DevClusterError(
+        f"the API server was not ready within {API_READY_WITHIN:.0f} s: {last_words(home, '*')}"
+    )
+
+
+def refuse_crash_loop(home: Home, state: Running) -> None:
+    for name, restarts in state.restarts.items():
+        if restarts >= TOO_MANY_RESTARTS:
+            raise DevClusterError(f"{name} ends again and again: {last_words(home, name)}")
+
+
+def last_words(home: Home, name: str) -> str:
+    logs = sorted(home.logs.glob(f"{name}.log"))
+    lines = [log.read_text(errors="replace").strip().rpartition("\n")[2][:300] for log in logs]
+    words = "; ".join(line for line in lines if line)
+    return f"{words or 'it said nothing'} (all of it in {home.logs})"
+
+
+def refuse_another_shape(there: Spec, asked: Spec) -> None:
+    """Labels, GPUs and simulated nodes can be added to a running cluster; its processes not."""
+    before, now = components.needed_binaries(there), components.needed_binaries(asked)
+    if there.node != asked.node or there.api_servers < asked.api_servers or set(now) - set(before):
+        raise DevClusterError(
+            f"cluster {there.name!r} is already up with other options: end it first with"
+            f" `quiver dev down --name {there.name}`, or choose another --name"
+        )

@@ -70,7 +70,12 @@ def downloaded_go_mod(source: str) -> str:
 def go(folder: Path, *arguments: str) -> str:
     environment = os.environ | {"GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
     done = subprocess.run(
-        ["go", *arguments], cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        ["go", *arguments],
+        cwd=folder,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     return done.stdout
 

@@ -87,8 +87,11 @@ def _add_kubeconfig(verbs: "Groups[argparse.ArgumentParser]") -> None:
 
 
 def _add_kubectl(verbs: "Groups[argparse.ArgumentParser]") -> None:
-    kubectl = verbs.add_parser("kubectl", help="run the cluster's own kubectl against it")
-    _add_name(kubectl)
+    # With another prefix for its own options, all that begins with a dash is left to kubectl.
+    kubectl = verbs.add_parser(
+        "kubectl", help="run the cluster's own kubectl against it", prefix_chars="+",
+        usage="quiver dev kubectl [--name NAME] ...",
+    )  # fmt: skip
     kubectl.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
     kubectl.set_defaults(run=_kubectl)
 
@@ -180,10 +183,18 @@ def _kubectl(arguments: argparse.Namespace) -> int:
     from quiver.devcluster.progress import Progress
     from quiver.devcluster.report import running_home
 
-    home = running_home(arguments.name)
+    name, rest = _split_name(arguments.arguments)
+    environment = os.environ | {"KUBECONFIG": str(running_home(name).kubeconfig)}
     kubectl = str(Binaries.default(Progress()).ensure(["kubectl"])["kubectl"])
-    rest = [word for word in arguments.arguments if word != "--" or arguments.arguments[0] != "--"]
-    os.execve(kubectl, ["kubectl", *rest], os.environ | {"KUBECONFIG": str(home.kubeconfig)})  # noqa: S606
+    os.execve(kubectl, ["kubectl", *rest], environment)  # noqa: S606
+
+
+def _split_name(words: list[str]) -> tuple[str, list[str]]:
+    match words:
+        case ["--name", name, *rest]:
+            return name, rest
+        case _:
+            return "dev", words
 
 
 def _logs(arguments: argparse.Namespace) -> int:

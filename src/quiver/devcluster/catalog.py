@@ -7,8 +7,6 @@ import msgspec
 
 from quiver.devcluster.errors import DevClusterError
 
-from quiver.devcluster.errors import DevClusterError
-
 KUBERNETES = "1.36.3"
 ETCD = "3.6.16"
 CONTAINERD = "2.3.7"

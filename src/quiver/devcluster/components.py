@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from quiver.devcluster.home import Home
+from quiver.devcluster.known_images import ADDONS, known_images
 from quiver.devcluster.network import Network
 from quiver.devcluster.processes import Plan, Process
 from quiver.devcluster.spec import Spec
@@ -55,10 +56,15 @@ def needed_binaries(spec: Spec) -> list[str]:
     if spec.runs_scheduler:
         needed.append("kube-scheduler")
     if spec.node:
-        needed += NODE
+        needed += [*NODE, *addon_binaries()]
     if spec.simulated_nodes:
         needed.append("kwok")
     return needed
+
+
+def addon_binaries() -> list[str]:
+    images = known_images()
+    return [binary for name in ADDONS for binary in images[name].binaries]
 
 
 def api_servers(network: Network | None, ports: list[int]) -> list[ApiServer]:

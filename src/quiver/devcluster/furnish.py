@@ -3,18 +3,13 @@
 Every part may be repeated on a cluster that has it already.
 """
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable
-
 from quiver.devcluster import addons, imagestore, known_images, nodes
-from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.home import Home
 from quiver.devcluster.network import Network
 from quiver.devcluster.progress import Progress, Step
 from quiver.devcluster.spec import Spec
+from quiver.devcluster.waiting import until
 from quiver.kube import Client, KubeConfig
-from quiver.kube.errors import KubeError
 
 NODE_READY_WITHIN = 120.0
 ADDONS_READY_WITHIN = 180.0
@@ -42,7 +37,7 @@ async def furnish_node(
     with progress.step("starting DNS, ingress and metrics", "20 s") as step:
         for manifest in addons.manifests(network):
             await client.apply(manifest, force=True)
-        await until(lambda: addons.missing(client), within=ADDONS_READY_WITHIN, step=step)
+        await until(lambda: addons.missing(client), within=ADDONS_READY_WITHIN, note=step.note)
 
 
 async def node_ready(client: Client, name: str, step: Step) -> None:
@@ -50,7 +45,7 @@ async def node_ready(client: Client, name: str, step: Step) -> None:
         ready = nodes.ready_names(await client.list("v1", "Node"))
         return None if name in ready else f"node {name} is not ready"
 
-    await until(missing, within=NODE_READY_WITHIN, step=step)
+    await until(missing, within=NODE_READY_WITHIN, note=step.note)
 
 
 async def simulated_nodes_ready(client: Client, count: int, step: Step) -> None:
@@ -58,24 +53,4 @@ async def simulated_nodes_ready(client: Client, count: int, step: Step) -> None:
         ready = len(nodes.ready_names(await client.list("v1", "Node", labels="type=kwok")))
         return None if ready >= count else f"{ready} of {count} simulated nodes are ready"
 
-    await until(missing, within=SIMULATED_READY_WITHIN, step=step)
-
-
-async def until(
-    missing: Callable[[], Awaitable[str | None]], *, within: float, step: Step, every: float = 0.25
-) -> None:
-    """Ask until nothing is missing; what was missing last goes into the error."""
-    deadline = time.monotonic() + within
-    while True:
-        try:
-            lack = await missing()
-        except KubeError as error:
-            lack = str(error)
-        if lack is None:
-            return
-        if time.monotonic() > deadline:
-            raise DevClusterError(
-                f"after {within:.0f} s {lack}: `quiver dev logs` shows what each part says"
-            )
-        step.note(lack)
-        await asyncio.sleep(every)
+    await until(missing, within=SIMULATED_READY_WITHIN, note=step.note)

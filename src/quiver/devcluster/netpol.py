@@ -237,7 +237,7 @@ def _without(network: IPv4Network, hole: IPv4Network) -> Iterable[IPv4Network]:
 
 
 def _union(networks: Iterable[IPv4Network]) -> Networks:
-    """Sorted and disjoint: nft refuses a set whose elements overlap."""
+    """Sorted and disjoint, so that one set of addresses has one spelling."""
     return tuple(collapse_addresses(networks))
 
 

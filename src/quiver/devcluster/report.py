@@ -41,6 +41,7 @@ def welcome(home: Home) -> str:
         )
         lines.append("  storage    classes standard and fast-ssd, volumes can grow")
         lines.append("  policies   NetworkPolicies are enforced")
+        lines.append("  metrics    kubectl top answers about 20 s after the start")
     lines.append(f"  kubectl    export KUBECONFIG={home.kubeconfig}")
     lines.append(f"             or: quiver dev kubectl{_named(home)} get pods -A")
     lines.append(f"  end it     quiver dev down{_named(home)}")

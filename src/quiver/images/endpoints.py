@@ -72,7 +72,7 @@ class Endpoints:
 
     async def manifest(self, repository: str, reference: str) -> tuple[Descriptor, bytes]:
         """A manifest or index by its tag or digest, with its bytes as they were signed."""
-        url = self._at(repository, f"manifests/{_checked_reference(reference)}")
+        url = self._at(repository, f"manifests/{tag_or_digest(reference)}")
         answer = await self._transport.repeated(Request("GET", url, {"Accept": _ACCEPTED}))
         promised = reference if is_digest(reference) else _digest_header(answer)
         _require_digest(promised, answer.body, url)
@@ -80,7 +80,7 @@ class Endpoints:
 
     async def blob(self, repository: str, descriptor: Descriptor) -> bytes:
         """A small blob, checked against its digest."""
-        url = self._at(repository, f"blobs/{_checked_reference(descriptor.digest)}")
+        url = self._at(repository, f"blobs/{tag_or_digest(descriptor.digest)}")
         answer = await self._transport.repeated(Request("GET", url, expects=descriptor.size))
         _require_digest(descriptor.digest, answer.body, url)
         return answer.body
@@ -88,7 +88,7 @@ class Endpoints:
     async def has_blob(self, repository: str, digest: str) -> bool:
         try:
             await self._transport.repeated(
-                Request("HEAD", self._at(repository, f"blobs/{_checked_reference(digest)}"))
+                Request("HEAD", self._at(repository, f"blobs/{tag_or_digest(digest)}"))
             )
         except NotFound:
             return False
@@ -103,7 +103,7 @@ class Endpoints:
     async def put_manifest(
         self, repository: str, reference: str, data: bytes, media_type: str
     ) -> Answer:
-        url = self._at(repository, f"manifests/{_checked_reference(reference)}")
+        url = self._at(repository, f"manifests/{tag_or_digest(reference)}")
         return await self._transport.repeated(
             Request("PUT", url, {"Content-Type": media_type}, data)
         )
@@ -144,7 +144,7 @@ def _decoded(answer: Answer, kind: type[Page]) -> Page:
         raise RegistryError(f"{answer.url} does not answer like a registry: {error}.") from error
 
 
-def _checked_reference(text: str) -> str:
+def tag_or_digest(text: str) -> str:
     if not is_digest(text) and not is_tag(text):
         raise BadReference(f"{text!r} is neither a tag nor a digest such as sha256:<64 digits>.")
     return text

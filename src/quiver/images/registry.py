@@ -5,8 +5,8 @@ import ssl
 from collections.abc import Iterable
 
 from quiver.images.backoff import Backoff
-from quiver.images.endpoints import Endpoints
-from quiver.images.errors import NotFound
+from quiver.images.endpoints import Endpoints, tag_or_digest
+from quiver.images.errors import BadReference, NotFound
 from quiver.images.layout import Layout
 from quiver.images.oci import (
     INDEX,
@@ -55,6 +55,8 @@ class Registry(Endpoints):
     ) -> Descriptor:
         """Push what the layout has under this name, or the given image, under this name."""
         image = image or layout.resolve(reference)
+        if reference.digest not in {"", image.digest}:
+            raise BadReference(f"{reference} cannot name the image {image.digest}.")
         await self.push_image(layout, image, reference.mirrored_repository, reference.tag)
         return image
 
@@ -101,7 +103,7 @@ class Registry(Endpoints):
                 await self.put_blob(repository, blob.digest, layout.existing(blob.digest))
 
     async def _listed_referrers(self, repository: str, digest: str) -> tuple[Descriptor, ...]:
-        url = self._at(repository, f"referrers/{digest}")
+        url = self._at(repository, f"referrers/{tag_or_digest(digest)}")
         what = f"the list of referrers at {url}"
         pages = [decode(page.body, Index, what) async for page in self._pages(url)]
         return tuple(one for page in pages for one in page.manifests)

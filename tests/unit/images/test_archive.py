@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ APP = Reference.parse("example.com/app:1")
 HERE = {"os": "linux", "architecture": host_platform().architecture}
 
 
-def _tar(path: Path, files: dict[str, bytes | str], mode: str = "w") -> Path:
+def _tar(path: Path, files: Mapping[str, bytes | str], mode: str = "w") -> Path:
     """Files, and links where the value is text."""
     with tarfile.open(path, mode) as tar:  # type: ignore[call-overload]
         for name, content in files.items():
@@ -108,7 +109,9 @@ def test_a_layer_that_docker_save_wrote_as_a_link_is_followed(tmp_path: Path) ->
 def test_a_compressed_layer_is_described_as_compressed(tmp_path: Path) -> None:
     files = _saved({"layer.tar.gz": b"\x1f\x8b rest"}, ["app:1"])
     (found,) = import_archive(_tar(tmp_path / "x.tar", files), tmp_path / "images")
-    assert _manifest(Layout(tmp_path / "images"), found.image).layers[0].media_type.endswith("+gzip")
+    assert (
+        _manifest(Layout(tmp_path / "images"), found.image).layers[0].media_type.endswith("+gzip")
+    )
 
 
 def test_a_damaged_layer_of_docker_save_is_noticed(tmp_path: Path) -> None:

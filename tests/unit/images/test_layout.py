@@ -1,5 +1,6 @@
 """A layout never shows half a blob, and never the wrong one."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,9 +18,7 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def _files(layout: Layout) -> set[str]:
-    return {
-        str(path.relative_to(layout.root)) for path in layout.root.rglob("*") if path.is_file()
-    }
+    return {str(path.relative_to(layout.root)) for path in layout.root.rglob("*") if path.is_file()}
 
 
 def test_a_new_layout_says_what_it_is(layout: Layout) -> None:
@@ -33,9 +32,9 @@ def test_a_blob_is_found_under_its_digest(layout: Layout) -> None:
 
 
 def test_a_write_that_fails_leaves_nothing(layout: Layout) -> None:
-    with pytest.raises(RuntimeError), layout.new_blob() as blob:
+    with contextlib.suppress(ZeroDivisionError), layout.new_blob() as blob:
         blob.write(b"half")
-        raise RuntimeError
+        blob.write(bytes(1 // 0))
     assert _files(layout) == {"oci-layout"}
 
 
@@ -61,7 +60,9 @@ def test_a_missing_blob_is_named(layout: Layout) -> None:
         layout.read(absent)
 
 
-@pytest.mark.parametrize("digest", ["", "sha256:../../etc/passwd", "md5:abc", "sha512:" + "0" * 128])
+@pytest.mark.parametrize(
+    "digest", ["", "sha256:../../etc/passwd", "md5:abc", "sha512:" + "0" * 128]
+)
 def test_what_is_no_sha256_digest_never_becomes_a_path(layout: Layout, digest: str) -> None:
     with pytest.raises(Missing):
         layout.path(digest)
@@ -77,7 +78,7 @@ def test_a_name_means_the_image_that_had_it_last(layout: Layout) -> None:
 
 def test_an_unknown_name_is_answered_with_those_that_are_known(layout: Layout) -> None:
     layout.name(layout.add(b"x", MANIFEST), APP)
-    with pytest.raises(Missing, match="It holds example.com/app:1"):
+    with pytest.raises(Missing, match=r"It holds example\.com/app:1"):
         layout.resolve(Reference.parse("other"))
 
 

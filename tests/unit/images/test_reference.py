@@ -18,9 +18,7 @@ digests = st.sampled_from(["", DIGEST])
 @st.composite
 def references(draw: st.DrawFn) -> Reference:
     repository = "/".join(draw(st.lists(parts, min_size=1, max_size=3)))
-    return Reference(
-        host=draw(hosts), repository=repository, tag=draw(tags), digest=draw(digests)
-    )
+    return Reference(host=draw(hosts), repository=repository, tag=draw(tags), digest=draw(digests))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_a_short_name_means_the_same_as_to_containerd(short: str, full: str) -> 
         ("busybox@", "is not a digest"),
         ("busybox@sha256:abc", "is not a digest"),
         ("busybox@sha256:" + "A" * 64, "is not a digest"),
-        ("0123456789abcdef" * 4, "is an image id|are an image id"),
+        ("0123456789abcdef" * 4, "are an image id"),
         ("a_b.com/x", "cannot be the host"),
         ("a/" + "b" * 254, "cannot be a repository"),
         ("../etc/passwd", "cannot be the host"),

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 UPSTREAM = Path(__file__).parent.parent / "upstream"
 
@@ -45,17 +46,16 @@ def pin(folder: Path, module: str, packages: list[str], replacements: list[str])
     go(folder, "list", "-mod=mod", "-deps", "tool")
 
 
-def carried_over(upstream: dict) -> list[str]:
-    flags = []
-    for line in upstream.get("Replace") or []:
-        if "Version" in line["New"]:
-            flags.append(f"-replace={at(line['Old'])}={at(line['New'])}")
-    for line in upstream.get("Exclude") or []:
-        flags.append(f"-exclude={at(line)}")
-    return flags
+def carried_over(upstream: dict[str, Any]) -> list[str]:
+    replaced = [line for line in upstream.get("Replace") or [] if "Version" in line["New"]]
+    excluded = upstream.get("Exclude") or []
+    return [
+        *(f"-replace={at(line['Old'])}={at(line['New'])}" for line in replaced),
+        *(f"-exclude={at(line)}" for line in excluded),
+    ]
 
 
-def at(module: dict) -> str:
+def at(module: dict[str, str]) -> str:
     return f"{module['Path']}@{module['Version']}" if "Version" in module else module["Path"]
 
 

@@ -167,6 +167,7 @@ def kubelet(home: Home, network: Network, *, cgroup_root: str) -> str:
             "serializeImagePulls": False,
             "shutdownGracePeriod": "0s",
             "syncFrequency": "10s",
+            "volumeStatsAggPeriod": "10s",
         }
     )
 

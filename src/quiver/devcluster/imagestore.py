@@ -13,7 +13,7 @@ from quiver.devcluster.home import Home
 from quiver.devcluster.known_images import KnownImage, known, known_images
 from quiver.devcluster.network import Network
 from quiver.devcluster.progress import Progress
-from quiver.images import Layout, Reference, Registry, import_archive
+from quiver.images import Layout, NotFound, Reference, Registry, import_archive
 
 
 def registry_of(network: Network) -> Registry:
@@ -37,7 +37,7 @@ async def load_known(
     with tempfile.TemporaryDirectory(dir=home.path, prefix="packing-") as folder:
         async with registry_of(network) as registry:
             for reference, image in found:
-                descriptor = image.packer(Path(folder), binaries)
+                descriptor = await asyncio.to_thread(image.packer, Path(folder), binaries)
                 await registry.push(Layout.at(Path(folder)), reference, image=descriptor)
                 mirror_host(home, network, reference)
 
@@ -53,7 +53,7 @@ def packable(name: str) -> tuple[Reference, KnownImage]:
 
 async def load_archive(home: Home, network: Network, archive: Path) -> list[str]:
     with tempfile.TemporaryDirectory(dir=home.path, prefix="packing-") as folder:
-        imported = import_archive(archive, Path(folder))
+        imported = await asyncio.to_thread(import_archive, archive, Path(folder))
         images = {name: image for image, name in imported if name}
         async with registry_of(network) as registry:
             for name, image in images.items():
@@ -69,11 +69,17 @@ async def load_archive(home: Home, network: Network, archive: Path) -> list[str]
 async def stored(network: Network) -> list[str]:
     """The images in the registry by their public names."""
     async with registry_of(network) as registry:
-        return [
-            f"{repository}:{tag}"
-            for repository in await registry.catalog()
-            for tag in await registry.tags(repository)
-        ]
+        repositories = await registry.catalog()
+        tags = {repository: await _tags(registry, repository) for repository in repositories}
+    return [f"{repository}:{tag}" for repository, all_ in tags.items() for tag in all_]
+
+
+async def _tags(registry: Registry, repository: str) -> list[str]:
+    try:
+        tags = await registry.tags(repository)
+    except NotFound:  # Pushed by digest only; the registry lists it all the same.
+        return []
+    return [tag for tag in tags if not tag.startswith("sha256-")]
 
 
 def mirror_host(home: Home, network: Network, reference: Reference) -> None:

@@ -70,8 +70,7 @@ def details(home: Home) -> tuple[str, bool]:
     assert state is not None
     lines = [welcome(home), "  parts"]
     for name, child in state.children.items():
-        restarts = state.restarts[name]
-        again = f", restarted {restarts} times" if restarts else ""
+        again = f", restarts: {state.restarts[name]}" if state.restarts[name] else ""
         lines.append(f"             {name}: {'running' if child else 'not running'}{again}")
     healthy = state.api_ready and all(state.children.values())
     return "\n".join(lines), healthy

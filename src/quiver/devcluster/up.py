@@ -131,13 +131,14 @@ def host_resolv_conf() -> str:
 
 
 def start_supervisor(home: Home, network: Network | None) -> None:
+    """Start it as nobody's child, so that it neither waits for this process nor ends with it."""
     command = [sys.executable, "-m", "quiver.devcluster.supervisor", str(home.path)]
     if network:
         command = [*_in_namespaces(home.name), *command]
     with home.supervisor_log.open("ab") as log:
-        subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True, cwd="/",
+        subprocess.run(
+            ["setsid", "--fork", *command],
+            check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
         )  # fmt: skip
 
 

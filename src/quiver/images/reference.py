@@ -52,11 +52,6 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
         host = re.sub(r"[^a-z0-9.-]+", "_", self.host.lower()).strip("_")
         return f"{host}/{self.repository}"
 
-    @property
-    def tag_or_digest(self) -> str:
-        """What a registry is asked for: the digest where there is one, as it cannot move."""
-        return self.digest or self.tag
-
 
 def is_digest(text: str) -> bool:
     match = _DIGEST.fullmatch(text)

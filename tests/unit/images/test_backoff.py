@@ -1,7 +1,7 @@
 """Trying again is patient, bounded and spread out."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiver.images import Backoff, Busy, NotFound, Unreachable
@@ -71,6 +71,7 @@ async def test_a_registry_that_asks_for_too_long_a_pause_is_given_up() -> None:
     assert attempt.calls == 1
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200), st.floats(0, 1))
 def test_a_pause_is_never_longer_than_the_ceiling_nor_shorter_than_half_the_first(
     number: int, chance: float

@@ -31,6 +31,11 @@ def test_a_blob_is_found_under_its_digest(layout: Layout) -> None:
     assert layout.read(blob) == b"hello"
 
 
+def test_a_blob_can_be_read_by_other_users(layout: Layout) -> None:
+    blob = layout.add(b"hello", "text/plain")
+    assert layout.path(blob.digest).stat().st_mode & 0o777 == 0o644
+
+
 def test_a_write_that_fails_leaves_nothing(layout: Layout) -> None:
     with contextlib.suppress(ZeroDivisionError), layout.new_blob() as blob:
         blob.write(b"half")

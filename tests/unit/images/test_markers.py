@@ -1,7 +1,7 @@
 """Markers and requirements mean what they mean to pip."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.markers import Marker
 
@@ -31,6 +31,7 @@ markers = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(markers, st.sampled_from(["", "speedups"]))
 def test_a_marker_holds_where_it_holds_for_pip(marker: str, extra: str) -> None:
     here = {**marker_environment(), "extra": extra}

@@ -142,9 +142,12 @@ def test_a_given_file_wins_over_the_one_every_image_has(tmp_path: Path) -> None:
 
 
 def test_missing_parents_are_added_before_their_children(tmp_path: Path) -> None:
-    image = pack(tmp_path, files=[Content("/a/b/c", b"")], config=RunConfig())
-    paths = [member.name for member in _members(tmp_path, image)]
-    assert paths.index("a") < paths.index("a/b") < paths.index("a/b/c")
+    files = [Content("/z/y/x", b""), Content("/a/b/c", b""), Content("/a-b/c", b"")]
+    image = pack(tmp_path, files=files, config=RunConfig())
+    seen = {"."}
+    for member in _members(tmp_path, image):
+        assert str(Path(member.name).parent) in seen
+        seen.add(member.name)
 
 
 def test_layers_are_stacked_as_given_and_only_the_lowest_has_the_base(tmp_path: Path) -> None:

@@ -200,6 +200,7 @@ def kwok(home: Home, server: ApiServer, bin_: dict[str, Path]) -> Process:
     argv = [
         str(bin_["kwok"]),
         f"--kubeconfig={component_kubeconfig(home, server, 'admin')}",
+        f"--config={home.config / 'stages.yaml'}",
         f"--manage-nodes-with-label-selector={SIMULATED}",
         "--node-lease-duration-seconds=40",
         "--cidr=10.64.0.0/14",

@@ -2,7 +2,9 @@
 
 import base64
 import json
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import yaml
@@ -170,6 +172,12 @@ def kubelet(home: Home, network: Network, *, cgroup_root: str) -> str:
             "volumeStatsAggPeriod": "10s",
         }
     )
+
+
+def stages(kubernetes: str) -> str:
+    """How simulated nodes behave, in KWOK's words."""
+    text = resources.files(__package__).joinpath("stages.yaml").read_text()
+    return Template(text).substitute(kubernetes=kubernetes)
 
 
 def resolv_conf(host_resolv_conf: str, fallback: str) -> str:

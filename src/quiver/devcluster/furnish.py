@@ -16,14 +16,16 @@ ADDONS_READY_WITHIN = 180.0
 SIMULATED_READY_WITHIN = 180.0
 
 
-async def furnish(spec: Spec, home: Home, network: Network | None, progress: Progress) -> None:
-    async with Client(KubeConfig.load(home.kubeconfig), manager="quiver-dev") as client:
-        if network:
-            await furnish_node(spec, home, network, client, progress)
-        if spec.simulated_nodes:
-            with progress.step(f"adding {spec.simulated_nodes} simulated nodes") as step:
-                await nodes.add_simulated(client, spec.simulated_nodes, tainted=spec.node)
-                await simulated_nodes_ready(client, spec.simulated_nodes, step)
+async def furnish(
+    spec: Spec, home: Home, network: Network | None, contexts: list[str], progress: Progress
+) -> None:
+    for context in contexts:
+        config = KubeConfig.load(home.kubeconfig, context)
+        async with Client(config, manager="quiver-dev") as client:
+            if network:
+                await furnish_node(spec, home, network, client, progress)
+            if spec.simulated_nodes:
+                await furnish_simulated_nodes(spec, client, progress)
 
 
 async def furnish_node(
@@ -38,6 +40,12 @@ async def furnish_node(
         for manifest in addons.manifests(network):
             await client.apply(manifest, force=True)
         await until(lambda: addons.missing(client), within=ADDONS_READY_WITHIN, note=step.note)
+
+
+async def furnish_simulated_nodes(spec: Spec, client: Client, progress: Progress) -> None:
+    with progress.step(f"adding {spec.simulated_nodes} simulated nodes", "a few seconds") as step:
+        await nodes.add_simulated(client, spec.simulated_nodes, tainted=spec.node)
+        await simulated_nodes_ready(client, spec.simulated_nodes, step)
 
 
 async def node_ready(client: Client, name: str, step: Step) -> None:

@@ -150,8 +150,9 @@ def _permits(direction: Direction, policies: list[Object], cluster: Cluster) -> 
             permits.setdefault(pod.address, {_permit_to_itself(direction, pod)})
         for rule in policy["spec"].get(direction.name) or []:
             peers = _peer_networks(rule.get(direction.peers), _namespace(policy), cluster)
-            for pod in isolated:
-                permits[pod.address].update(_rule_permits(direction, rule, peers, pod, cluster))
+            for permit, holders in _rule_permits(direction, rule, peers, isolated, cluster):
+                for pod in holders:
+                    permits[pod.address].add(permit)
     return permits
 
 
@@ -242,39 +243,43 @@ def _union(networks: Iterable[IPv4Network]) -> Networks:
 
 
 def _rule_permits(
-    direction: Direction, rule: Object, peers: Networks, pod: Pod, cluster: Cluster
-) -> Iterator[str]:
+    direction: Direction, rule: Object, peers: Networks, isolated: list[Pod], cluster: Cluster
+) -> Iterator[tuple[str, list[Pod]]]:
+    """Each permit of a rule, with the isolated pods that hold it."""
     # An empty set is a syntax error that would undo the whole transaction.
     if not peers:
         return
     if not rule.get("ports"):
-        yield _permit(direction, peers)
+        yield _permit(direction, peers), isolated
     for port in rule.get("ports") or []:
         protocol, wanted = _protocol(port), port.get("port")
         if wanted is None:
-            yield _permit(direction, peers, f"meta l4proto {protocol}")
+            yield _permit(direction, peers, f"meta l4proto {protocol}"), isolated
         elif isinstance(wanted, int):
             last = port.get("endPort")
             numbers = f"{wanted}-{last}" if last else wanted
-            yield _permit(direction, peers, f"{protocol} dport {numbers}")
+            yield _permit(direction, peers, f"{protocol} dport {numbers}"), isolated
         elif direction is INGRESS:
-            for number in pod.numbers_of(wanted, protocol):
-                yield _permit(direction, peers, f"{protocol} dport {number}")
+            for number, owners in _owners_by_number(wanted, protocol, isolated).items():
+                yield _permit(direction, peers, f"{protocol} dport {number}"), owners
         else:
-            for number, owners in _owners_by_number(wanted, protocol, peers, cluster).items():
-                yield _permit(direction, owners, f"{protocol} dport {number}")
+            peer_pods = [pod for pod in cluster.pods if _within(peers, pod)]
+            for number, owners in _owners_by_number(wanted, protocol, peer_pods).items():
+                addresses = _union(IPv4Network(pod.address) for pod in owners)
+                yield _permit(direction, addresses, f"{protocol} dport {number}"), isolated
 
 
-def _owners_by_number(
-    name: str, protocol: str, peers: Networks, cluster: Cluster
-) -> dict[int, Networks]:
-    """The peers that have a port of that name, by the number each of them gives it."""
+def _within(networks: Networks, pod: Pod) -> bool:
+    return any(pod.address in network for network in networks)
+
+
+def _owners_by_number(name: str, protocol: str, pods: list[Pod]) -> dict[int, list[Pod]]:
+    """The pods that have a port of that name, by the number each of them gives it."""
     owners = defaultdict(list)
-    for pod in cluster.pods:
-        if any(pod.address in network for network in peers):
-            for number in pod.numbers_of(name, protocol):
-                owners[number].append(IPv4Network(pod.address))
-    return {number: _union(networks) for number, networks in owners.items()}
+    for pod in pods:
+        for number in pod.numbers_of(name, protocol):
+            owners[number].append(pod)
+    return owners
 
 
 def _permit_to_itself(direction: Direction, pod: Pod) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from quiver.devcluster import cgroups, components, configs, down, liveness, network, preflight
 from quiver.devcluster.binaries import Binaries
+from quiver.devcluster.catalog import KUBERNETES
 from quiver.devcluster.components import ApiServer
 from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.furnish import furnish
@@ -40,7 +41,9 @@ def up(spec: Spec, progress: Progress, *, root: Path | None = None) -> Home:
             record = create(spec, home, bin_, progress)
         else:
             refuse_another_shape(record.spec, spec)
-        asyncio.run(furnish(spec, home, record.network, progress))
+        servers = components.api_servers(record.network, record.api_ports)
+        contexts = [components.context_name(record.spec, server) for server in servers]
+        asyncio.run(furnish(spec, home, record.network, contexts, progress))
     return home
 
 
@@ -84,6 +87,8 @@ def write_files(
     folders = {components.context_name(spec, server): home.pki(server.number) for server in servers}
     home.kubeconfig.touch(mode=0o600)
     home.kubeconfig.write_text(configs.kubeconfig(contexts, folders, "admin"))
+    if spec.simulated_nodes:
+        (home.config / "stages.yaml").write_text(configs.stages(KUBERNETES))
     if network:
         write_node_files(home, network, bin_)
     plan = components.plan(spec, home, network, servers, bin_)

@@ -399,6 +399,7 @@ def to(*peers: Object, ports: list[Object] | None = None) -> list[Object]:
 
 DENY = policy()
 ONLY_A = {"podSelector": app("a")}
+HOLES = ["192.0.2.0/30", "192.0.2.6/32", "192.0.2.128/25"]
 BLUE = {"matchLabels": {"team": "blue"}}
 CASES = {
     "no policy": ([], Packet(A, B), True),
@@ -437,6 +438,11 @@ CASES = {
         Packet(WORLD, B),
         False,
     ),
+    "between the holes of the block": (
+        [policy(ingress=from_({"ipBlock": {"cidr": "192.0.2.0/24", "except": HOLES}}))],
+        Packet(WORLD, B),
+        True,
+    ),
     "a block with leading zeros and host bits": (
         [policy(ingress=from_({"ipBlock": {"cidr": "192.000.002.001/24"}}))],
         Packet(WORLD, B),
@@ -470,6 +476,11 @@ CASES = {
     "a named egress port is the peer's": (
         [policy(egress=to({"podSelector": {}}, ports=[{"port": "web"}]), policyTypes=["Egress"])],
         Packet(B, A, port=80),
+        False,
+    ),
+    "a named egress port of no peer": (
+        [policy(egress=to(ONLY_A, ports=[{"port": "web"}]), policyTypes=["Egress"])],
+        Packet(A, B, port=80),
         False,
     ),
     "a named egress port to everyone": (

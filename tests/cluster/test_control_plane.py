@@ -86,6 +86,22 @@ def test_a_dead_part_is_started_again(home: Home) -> None:
     assert "etcd: running, restarts: 1" in status.stdout
 
 
+async def test_the_controller_manager_comes_on_request(home: Home) -> None:
+    assert up(home, "--controller-manager")[0] == 0
+    cluster = DevCluster(home)
+    async with cluster.client() as client:
+        await cluster.make_namespace(client, "controlled")
+        account = await client.get("v1", "ServiceAccount", "default", "controlled")
+    assert account["metadata"]["name"] == "default"
+
+
+def test_other_options_on_a_running_cluster_are_refused(home: Home) -> None:
+    assert up(home)[0] == 0
+    code, _, err = up(home, "--controller-manager")
+    assert code == 1
+    assert "is already up with other options" in err.splitlines()[-1]
+
+
 def test_a_port_in_use_is_one_sentence(home: Home) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

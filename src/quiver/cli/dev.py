@@ -146,11 +146,10 @@ def _spec(arguments: argparse.Namespace) -> "Spec":
 
 def _down(arguments: argparse.Namespace) -> int:
     from quiver.devcluster.down import down
-    from quiver.devcluster.home import Home, homes
+    from quiver.devcluster.home import find_home, visible_homes
     from quiver.devcluster.progress import Progress
 
-    chosen = homes() if arguments.all else [Home(arguments.name)]
-    for home in chosen:
+    for home in visible_homes() if arguments.all else [find_home(arguments.name)]:
         if not down(home, Progress()):
             print(f"there is no cluster {home.name!r}")
     return 0
@@ -158,12 +157,11 @@ def _down(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     from quiver.devcluster import report
-    from quiver.devcluster.home import Home
 
     if arguments.name is None:
         print(report.overview())
         return 0
-    text, healthy = report.details(Home(arguments.name))
+    text, healthy = report.details(arguments.name)
     print(text)
     return 0 if healthy else 1
 
@@ -199,10 +197,10 @@ def _split_name(words: list[str]) -> tuple[str, list[str]]:
 
 def _logs(arguments: argparse.Namespace) -> int:
     from quiver.devcluster import logs
-    from quiver.devcluster.home import Home
+    from quiver.devcluster.home import find_home
 
     return logs.show(
-        Home(arguments.name), arguments.component, tail=arguments.tail, follow=arguments.follow
+        find_home(arguments.name), arguments.component, tail=arguments.tail, follow=arguments.follow
     )
 
 

@@ -19,9 +19,10 @@ PATIENCE = 20.0
 
 def down(home: Home, progress: Progress) -> bool:
     """End and remove a cluster; False if there was none."""
+    if not home.path.exists():
+        return False
+    refuse_anothers(home)
     with home.locked():
-        if not home.path.exists():
-            return False
         with progress.step(f"ending cluster {home.name!r}", "a second"):
             return remove(home)
 
@@ -33,7 +34,6 @@ def remove(home: Home) -> bool:
         return False
     stop_processes(home)
     if record is None or record.spec.node:
-        require_root(home)
         network.disconnect(home.name, record.network if record else None)
         cgroups.remove(home.name)
         detach_loop_devices(home)
@@ -57,11 +57,9 @@ def stop_processes(home: Home) -> None:
         )
 
 
-def require_root(home: Home) -> None:
-    if os.geteuid() != 0:
-        raise DevClusterError(
-            f"cluster {home.name!r} was made by root and has a node: run `down` with sudo"
-        )
+def refuse_anothers(home: Home) -> None:
+    if home.path.stat().st_uid != os.geteuid():
+        raise DevClusterError(f"cluster {home.name!r} was made by another user: run this with sudo")
 
 
 def detach_loop_devices(home: Home) -> None:

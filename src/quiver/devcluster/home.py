@@ -33,6 +33,7 @@ class Home:
         self.kubeconfig = self.path / "kubeconfig"
         self.processes = self.path / "processes.json"
         self.running = self.path / "running.json"
+        self.alive = self.path / "alive.lock"
         self.supervisor_log = self.logs / "supervisor.log"
         self.containerd_socket = self.path / "containerd.sock"
         self._record = self.path / "cluster.json"
@@ -60,6 +61,20 @@ class Home:
 def homes(root: Path | None = None) -> list[Home]:
     folder = (root or paths.state_dir()) / "clusters"
     return [Home(path.name, root) for path in sorted(folder.glob("*"))] if folder.is_dir() else []
+
+
+def visible_homes() -> list[Home]:
+    """This user's clusters, and those that root made for everybody on this machine."""
+    own = paths.state_dir()
+    everybodys = (
+        [] if own == paths.ROOTS_STATE or "QUIVER_STATE" in os.environ else [paths.ROOTS_STATE]
+    )
+    return [home for root in (own, *everybodys) for home in homes(root)]
+
+
+def find_home(name: str) -> Home:
+    """The cluster of that name, or where it would be."""
+    return next((home for home in visible_homes() if home.name == name), Home(name))
 
 
 @contextlib.contextmanager

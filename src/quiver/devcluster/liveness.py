@@ -1,22 +1,42 @@
-"""Whether a cluster runs, from what its supervisor last wrote and what /proc says now."""
+"""Whether a cluster runs. Its supervisor holds a lock for as long as it lives.
+
+The kernel lets go of a lock with its holder, however that ends, and tells everybody who asks:
+other users, other namespaces. Process numbers could be reused, and are not the same everywhere.
+"""
+
+import fcntl
+import os
 
 import msgspec
 
 from quiver.devcluster.home import Home
-from quiver.devcluster.processes import Running, members
+from quiver.devcluster.processes import Running
 
 
 def running(home: Home) -> Running | None:
+    """What the supervisor last said of its processes."""
     try:
         return msgspec.json.decode(home.running.read_bytes(), type=Running)
     except FileNotFoundError:
         return None
 
 
+def hold(home: Home) -> int:
+    """Called by the supervisor; the lock goes when the descriptor does."""
+    descriptor = os.open(home.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
 def is_running(home: Home) -> bool:
-    record, state = home.record(), running(home)
-    if record is None or state is None:
+    try:
+        descriptor = os.open(home.alive, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return False
-    if record.spec.node:
-        return bool(members(state.pid_namespace))
-    return bool(state.supervisor and state.supervisor.is_running())
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from quiver.devcluster.catalog import BinaryError
 
+ROOTS_STATE = Path("/var/lib/quiver")
+
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -20,7 +22,7 @@ def state_dir(environ: Mapping[str, str] = os.environ, *, user: int | None = Non
     if chosen := environ.get("QUIVER_STATE"):
         return Path(chosen).absolute()
     if (os.geteuid() if user is None else user) == 0:
-        return Path("/var/lib/quiver")
+        return ROOTS_STATE
     return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "quiver"
 
 

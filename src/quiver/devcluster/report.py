@@ -3,13 +3,13 @@
 from quiver.devcluster import components, configs, liveness
 from quiver.devcluster.catalog import KUBERNETES
 from quiver.devcluster.errors import DevClusterError
-from quiver.devcluster.home import Home, Record, homes
+from quiver.devcluster.home import Home, Record, find_home, visible_homes
 from quiver.devcluster.network import Network
 from quiver.devcluster.spec import Spec
 
 
 def running_home(name: str) -> Home:
-    home = Home(name)
+    home = find_home(name)
     if home.record() is None:
         raise DevClusterError(
             f"there is no cluster {name!r}: `quiver dev up --name {name}` makes it"
@@ -50,7 +50,7 @@ def welcome(home: Home) -> str:
 
 def overview() -> str:
     rows = [("NAME", "STATE", "API", "SHAPE")]
-    for home in homes():
+    for home in visible_homes():
         record = home.record()
         state = "running" if liveness.is_running(home) else "ended"
         rows.append((home.name, state, _address(record), _shape(record)))
@@ -63,9 +63,9 @@ def overview() -> str:
     )
 
 
-def details(home: Home) -> tuple[str, bool]:
+def details(name: str) -> tuple[str, bool]:
     """The parts of a cluster with their state, and whether all is well."""
-    running_home(home.name)
+    home = running_home(name)
     state = liveness.running(home)
     assert state is not None
     lines = [welcome(home), "  parts"]

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from quiver.devcluster import liveness
 from quiver.devcluster.home import Home, write_atomically
 from quiver.devcluster.processes import Alive, Plan, Process, Running, pid_namespace, start_time
 
@@ -174,6 +175,7 @@ def main() -> None:
     path = Path(sys.argv[1])
     home = Home(path.name, path.parent.parent)
     plan = msgspec.json.decode(home.processes.read_bytes(), type=Plan)
+    liveness.hold(home)
     Supervisor(home, plan, Alarm()).run()
 
 

@@ -5,6 +5,7 @@ cut off at any point is cleaned away by the next `up` or `down`.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -87,12 +88,19 @@ def write_files(
     folders = {components.context_name(spec, server): home.pki(server.number) for server in servers}
     home.kubeconfig.touch(mode=0o600)
     home.kubeconfig.write_text(configs.kubeconfig(contexts, folders, "admin"))
+    give_to_caller(home.kubeconfig)
     if spec.simulated_nodes:
         (home.config / "stages.yaml").write_text(configs.stages(KUBERNETES))
     if network:
         write_node_files(home, network, bin_)
     plan = components.plan(spec, home, network, servers, bin_)
     write_atomically(home.processes, msgspec.json.encode(plan))
+
+
+def give_to_caller(path: Path) -> None:
+    """Under sudo, to the person who typed it: the cluster is for them."""
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
+        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))
 
 
 def write_credentials(spec: Spec, home: Home, network: Network | None, server: ApiServer) -> None:

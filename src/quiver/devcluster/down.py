@@ -7,11 +7,12 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 
 from quiver.devcluster import cgroups, liveness, network
 from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.home import Home
-from quiver.devcluster.processes import end, end_namespace, pid_namespace
+from quiver.devcluster.processes import end, end_namespaces
 from quiver.devcluster.progress import Progress
 
 PATIENCE = 20.0
@@ -22,34 +23,48 @@ def down(home: Home, progress: Progress) -> bool:
     if not home.path.exists():
         return False
     refuse_anothers(home)
-    with home.locked():
-        with progress.step(f"ending cluster {home.name!r}", "a second"):
-            return remove(home)
+    with home.locked(), progress.step(f"ending cluster {home.name!r}", "a second"):
+        return remove(home)
 
 
 def remove(home: Home) -> bool:
     """True if there was something to remove. The caller holds the cluster's lock."""
-    record = home.record()
-    if record is None and not home.path.exists():
+    if not home.path.exists():
         return False
-    stop_processes(home)
-    if record is None or record.spec.node:
-        network.disconnect(home.name, record.network if record else None)
+    # Without a record nothing but the folder was made.
+    if record := home.record():
+        refuse_survivors(home, stop_node(home) if record.spec.node else stop_control_plane(home))
+    if record and record.spec.node:
+        network.disconnect(home.name, record.network)
         cgroups.remove(home.name)
         detach_loop_devices(home)
     shutil.rmtree(home.path)
     return True
 
 
-def stop_processes(home: Home) -> None:
-    if (last := liveness.running(home)) is None:
-        return
-    if last.pid_namespace != pid_namespace():
-        left = end_namespace(last.pid_namespace, patience=PATIENCE)
-    else:
-        everybody = [last.supervisor, *last.children.values()]
-        alive = [process for process in everybody if process]
-        left = [process.pid for process in end(alive, patience=PATIENCE)]
+def stop_node(home: Home) -> list[int]:
+    """Kill everything in the cluster's namespaces, also if its supervisor never said a word."""
+    namespaces = []
+    if (entry := network.namespace_path(home.name)).exists():
+        namespaces.append(("net", entry.stat().st_ino))
+    if said := liveness.running(home):
+        namespaces.append(("pid", said.pid_namespace))
+    return end_namespaces(namespaces, patience=PATIENCE)
+
+
+def stop_control_plane(home: Home) -> list[int]:
+    """Kill the supervisor, and the children it told of in case they outlive it."""
+    deadline = time.monotonic() + PATIENCE
+    while (said := liveness.running(home)) is None:
+        if not liveness.is_running(home) or time.monotonic() > deadline:
+            return []
+        time.sleep(0.02)
+    everybody = (said.supervisor, *said.children.values())
+    left = end([process for process in everybody if process], patience=PATIENCE)
+    return [process.pid for process in left]
+
+
+def refuse_survivors(home: Home, left: list[int]) -> None:
     if left:
         raise DevClusterError(
             f"processes {', '.join(map(str, left))} of cluster {home.name!r} do not end:"

@@ -19,7 +19,7 @@ import pytest
 from quiver.devcluster import paths
 from quiver.devcluster.down import down
 from quiver.devcluster.handle import DevCluster
-from quiver.devcluster.home import Home
+from quiver.devcluster.home import Home, homes, is_held
 from quiver.devcluster.progress import Progress
 from quiver.devcluster.spec import Spec
 from quiver.devcluster.up import up
@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex[:8]
         config.stash[_LEASH] = _take_leash()
+        _remove_abandoned()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -90,6 +91,14 @@ async def cluster_namespace(cluster: DevCluster, cluster_client: Client) -> Asyn
     await cluster.make_namespace(cluster_client, name)
     yield name
     await cluster_client.delete("v1", "Namespace", name)
+
+
+def _remove_abandoned() -> None:
+    """Clusters of runs that were killed: they have ended, but their folders are left."""
+    for home in homes():
+        record = home.record()
+        if record and record.spec.tied_to and not is_held(Path(record.spec.tied_to)):
+            down(home, Progress())
 
 
 def _start(spec: Spec) -> DevCluster:

@@ -9,7 +9,7 @@ import os
 
 import msgspec
 
-from quiver.devcluster.home import Home
+from quiver.devcluster.home import Home, is_held
 from quiver.devcluster.processes import Running
 
 
@@ -29,14 +29,4 @@ def hold(home: Home) -> int:
 
 
 def is_running(home: Home) -> bool:
-    try:
-        descriptor = os.open(home.alive, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return is_held(home.alive)

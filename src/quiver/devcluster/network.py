@@ -83,6 +83,10 @@ def namespace_of(cluster: str) -> str:
     return f"quiver-{cluster}"
 
 
+def namespace_path(cluster: str) -> Path:
+    return Path("/run/netns") / namespace_of(cluster)
+
+
 def nat_table_of(cluster: str) -> str:
     return f"quiver-{cluster}"
 
@@ -108,7 +112,7 @@ def disconnect(cluster: str, network: Network | None) -> None:
     # The link first: a deleted namespace takes its end of the pair with it, some time later.
     if network and (Path("/sys/class/net") / network.interface).exists():
         _ip("link", "delete", network.interface)
-    if (Path("/run/netns") / namespace_of(cluster)).exists():
+    if namespace_path(cluster).exists():
         _ip("netns", "delete", namespace_of(cluster))
     if nat_table_of(cluster) in nat_tables():
         _nft(f"delete table ip {nat_table_of(cluster)}")

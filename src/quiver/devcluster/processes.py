@@ -57,17 +57,18 @@ def start_time(pid: int) -> int | None:
     return None if state == "Z" else int(fields[18])
 
 
-def pid_namespace(pid: int | str = "self") -> int | None:
+def namespace(kind: str, pid: int | str = "self") -> int | None:
+    """The number of a process's namespace; None if the process is gone or not ours to ask."""
     try:
-        return Path(f"/proc/{pid}/ns/pid").stat().st_ino
+        return Path(f"/proc/{pid}/ns/{kind}").stat().st_ino
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
 
 
-def members(namespace: int) -> list[int]:
-    """The processes in a PID namespace, oldest first: the first is its process 1."""
+def members(kind: str, number: int) -> list[int]:
+    """The processes in a namespace, oldest first: the first is process 1 of a PID namespace."""
     pids = sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return [pid for pid in pids if pid_namespace(pid) == namespace]
+    return [pid for pid in pids if namespace(kind, pid) == number]
 
 
 def end(processes: Iterable[Alive], *, patience: float) -> list[Alive]:
@@ -82,11 +83,14 @@ def end(processes: Iterable[Alive], *, patience: float) -> list[Alive]:
     return left
 
 
-def end_namespace(namespace: int, *, patience: float) -> list[int]:
-    """Kill a PID namespace: with its process 1 the kernel ends all others. Returns what is left."""
+def end_namespaces(namespaces: Iterable[tuple[str, int]], *, patience: float) -> list[int]:
+    """Kill all that is in any of these namespaces. Returns the processes that are left."""
     deadline = time.monotonic() + patience
-    while (left := members(namespace)) and time.monotonic() < deadline:
-        send(left[0], signal.SIGKILL)
+    while left := [pid for kind, number in namespaces for pid in members(kind, number)]:
+        if time.monotonic() > deadline:
+            break
+        for pid in left:
+            send(pid, signal.SIGKILL)
         time.sleep(0.05)
     return left
 

@@ -10,7 +10,6 @@ There are no threads here: the loop waits for a signal, at most a second. Signal
 blocked, since children would inherit the mask and never see their SIGTERM; a pipe wakes the loop.
 """
 
-import fcntl
 import os
 import select
 import signal
@@ -24,8 +23,8 @@ from pathlib import Path
 import msgspec
 
 from quiver.devcluster import liveness
-from quiver.devcluster.home import Home, write_atomically
-from quiver.devcluster.processes import Alive, Plan, Process, Running, pid_namespace, start_time
+from quiver.devcluster.home import Home, is_held, write_atomically
+from quiver.devcluster.processes import Alive, Plan, Process, Running, namespace, start_time
 
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 10.0
@@ -108,7 +107,6 @@ class Supervisor:
         self._plan = plan
         self._children = [Child(process, home.logs) for process in plan.processes]
         self._api_ready = not plan.ready
-        self._leash = Path(plan.tied_to).open("ab") if plan.tied_to else None  # noqa: SIM115
 
     def run(self) -> None:
         self._report()
@@ -139,19 +137,13 @@ class Supervisor:
                 changed |= child.ended(pid, now)
 
     def _owner_is_gone(self) -> bool:
-        if self._leash is None:
-            return False
-        try:
-            fcntl.flock(self._leash, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return self._plan.tied_to is not None and not is_held(Path(self._plan.tied_to))
 
     def _report(self) -> None:
         me = start_time(os.getpid())
         running = Running(
             supervisor=Alive(os.getpid(), me) if me is not None else None,
-            pid_namespace=pid_namespace() or 0,
+            pid_namespace=namespace("pid") or 0,
             children={child.process.name: child.alive for child in self._children},
             restarts={child.process.name: child.restarts for child in self._children},
             api_ready=self._api_ready,

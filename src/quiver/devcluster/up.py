@@ -157,7 +157,7 @@ def start_supervisor(home: Home, network: Network | None) -> None:
 
 def _in_namespaces(name: str) -> list[str]:
     """Own network, mounts and process numbers. `ip netns exec` would hide the cgroup mounts."""
-    namespace = f"/run/netns/{network.namespace_of(name)}"
+    namespace = network.namespace_path(name)
     # Policies see packets between two pods only where bridged packets pass the firewall.
     settings = ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables")
     writes = "".join(f"echo 1 > /proc/sys/net/{setting} && " for setting in settings)

@@ -18,16 +18,16 @@ def quiver(
     )  # fmt: skip
 
 
-def traces_of(name: str, slot: int | None, state: Path) -> list[str]:
+def traces_of(name: str, slot: int, state: Path) -> list[str]:
     """Everything on this machine that belongs to the cluster of this name."""
-    home = str(state / "clusters" / name)
+    home, label = str(state / "clusters" / name), f"quiver-{name}-{slot}"
     found = [f"process {pid}: {line}" for pid, line in processes() if home in line]
     found += [f"mount {line}" for line in lines_of("/proc/mounts") if home in line]
-    found += [f"netns {it.name}" for it in glob("/run/netns", f"quiver-{name}")]
-    found += [f"mount {line}" for line in lines_of("/proc/mounts") if f"quiver-{name} " in line]
+    found += [f"netns {it.name}" for it in glob("/run/netns", label)]
+    found += [f"mount {line}" for line in lines_of("/proc/mounts") if f"{label} " in line]
     found += [f"link {it.name}" for it in glob("/sys/class/net", f"quiver{slot}")]
-    found += [f"nft table {it}" for it in nft_tables() if it == f"quiver-{name}"]
-    found += [f"cgroup {it}" for it in glob("/sys/fs/cgroup", f"**/quiver-{name}")]
+    found += [f"nft table {it}" for it in nft_tables() if it == label]
+    found += [f"cgroup {it}" for it in glob("/sys/fs/cgroup", f"**/{label}")]
     found += [f"loop device on {it}" for it in loop_files() if it.startswith(home)]
     found += [f"route {line}" for line in routes() if f"10.89.{slot}." in line]
     found += [f"folder {home}"] if Path(home).exists() else []

@@ -1,33 +1,42 @@
 """The cgroup that all pods of one dev cluster live under, on version 1, 2 or both."""
 
+import errno
+import time
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+PATIENCE = 10.0
 DELEGATED = ("cpuset", "cpu", "io", "memory", "pids", "hugetlb")
 
 
-def name_of(cluster: str) -> str:
-    return f"/quiver-{cluster}"
-
-
-def make(cluster: str) -> None:
+def make(name: str) -> None:
     for hierarchy in hierarchies():
-        group = hierarchy / name_of(cluster).lstrip("/")
+        group = hierarchy / name
         group.mkdir(exist_ok=True)
         if (hierarchy / "cgroup.controllers").exists():
             _delegate(hierarchy, group)
         _inherit_cpuset(hierarchy, group)
 
 
-def remove(cluster: str) -> None:
-    """Remove the groups from the leaves up; they are empty once their processes are gone."""
+def remove(name: str) -> None:
     for hierarchy in hierarchies():
-        group = hierarchy / name_of(cluster).lstrip("/")
-        if group.is_dir():
+        if (group := hierarchy / name).is_dir():
             inner = [path for path in group.rglob("*") if path.is_dir()]
             for folder in sorted(inner, key=lambda path: len(path.parts), reverse=True):
-                folder.rmdir()
-            group.rmdir()
+                _remove_when_empty(folder)
+            _remove_when_empty(group)
+
+
+def _remove_when_empty(folder: Path) -> None:
+    """A group is busy for a moment longer than the last process that was in it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def hierarchies() -> list[Path]:

@@ -12,6 +12,7 @@ import time
 from quiver.devcluster import cgroups, liveness, network
 from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.home import Home
+from quiver.devcluster.network import Network
 from quiver.devcluster.processes import end, end_namespaces
 from quiver.devcluster.progress import Progress
 
@@ -33,20 +34,21 @@ def remove(home: Home) -> bool:
         return False
     # Without a record nothing but the folder was made.
     if record := home.record():
-        refuse_survivors(home, stop_node(home) if record.spec.node else stop_control_plane(home))
-    if record and record.spec.node:
-        network.disconnect(home.name, record.network)
-        cgroups.remove(home.name)
-        detach_loop_devices(home)
+        net = record.network
+        refuse_survivors(home, stop_node(home, net) if net else stop_control_plane(home))
+        if net:
+            network.disconnect(net)
+            cgroups.remove(net.label)
+            detach_loop_devices(home)
     shutil.rmtree(home.path)
     return True
 
 
-def stop_node(home: Home) -> list[int]:
+def stop_node(home: Home, net: Network) -> list[int]:
     """Kill everything in the cluster's namespaces, also if its supervisor never said a word."""
     namespaces = []
-    if (entry := network.namespace_path(home.name)).exists():
-        namespaces.append(("net", entry.stat().st_ino))
+    if net.namespace.exists():
+        namespaces.append(("net", net.namespace.stat().st_ino))
     if said := liveness.running(home):
         namespaces.append(("pid", said.pid_namespace))
     return end_namespaces(namespaces, patience=PATIENCE)

@@ -47,9 +47,10 @@ class Home:
         except FileNotFoundError:
             return None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record) -> Record:
         self.logs.mkdir(parents=True, exist_ok=True)
         write_atomically(self._record, msgspec.json.encode(record))
+        return record
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -61,6 +62,10 @@ class Home:
 def homes(root: Path | None = None) -> list[Home]:
     folder = (root or paths.state_dir()) / "clusters"
     return [Home(path.name, root) for path in sorted(folder.glob("*"))] if folder.is_dir() else []
+
+
+def records(root: Path) -> list[Record]:
+    return [record for home in homes(root) if (record := home.record())]
 
 
 def visible_homes() -> list[Home]:

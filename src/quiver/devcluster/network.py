@@ -19,6 +19,16 @@ SLOTS = 32
 
 class Network(msgspec.Struct, frozen=True):
     slot: int
+    cluster: str
+
+    @property
+    def label(self) -> str:
+        """Names what is outside the cluster's folder; unique on this machine, as the slot is."""
+        return f"quiver-{self.cluster}-{self.slot}"
+
+    @property
+    def namespace(self) -> Path:
+        return Path("/run/netns") / self.label
 
     @property
     def host_ip(self) -> str:
@@ -57,11 +67,13 @@ class Network(msgspec.Struct, frozen=True):
         return [ipaddress.IPv4Network(cidr) for cidr in cidrs]
 
 
-def free_network(taken_slots: set[int], routes: Iterable[ipaddress.IPv4Network]) -> Network:
+def free_network(
+    cluster: str, taken_slots: set[int], routes: Iterable[ipaddress.IPv4Network]
+) -> Network:
     """The first slot that no cluster holds and no route of this machine overlaps."""
     routes = list(routes)
     for slot in range(SLOTS):
-        network = Network(slot)
+        network = Network(slot, cluster)
         clash = any(mine.overlaps(theirs) for mine in network.ranges() for theirs in routes)
         if slot not in taken_slots and not clash:
             return network
@@ -79,21 +91,9 @@ def host_routes() -> list[ipaddress.IPv4Network]:
     return [ipaddress.IPv4Network(dst) for dst in destinations if dst != "default"]
 
 
-def namespace_of(cluster: str) -> str:
-    return f"quiver-{cluster}"
-
-
-def namespace_path(cluster: str) -> Path:
-    return Path("/run/netns") / namespace_of(cluster)
-
-
-def nat_table_of(cluster: str) -> str:
-    return f"quiver-{cluster}"
-
-
-def connect(cluster: str, network: Network) -> None:
+def connect(network: Network) -> None:
     """Make the namespace, join it to the host by a veth pair, and route both ways."""
-    namespace, interface = namespace_of(cluster), network.interface
+    namespace, interface = network.label, network.interface
     _ip("netns", "add", namespace)
     _ip("link", "add", interface, "type", "veth", "peer", "name", "eth0", "netns", namespace)
     _ip("address", "add", f"{network.host_ip}/24", "dev", interface)
@@ -104,18 +104,18 @@ def connect(cluster: str, network: Network) -> None:
     _ip("-n", namespace, "route", "add", "default", "via", network.host_ip)
     for cidr in (network.pod_cidr, network.service_cidr):
         _ip("route", "add", cidr, "via", network.node_ip)
-    _let_out(cluster, network)
+    _let_out(network)
 
 
-def disconnect(cluster: str, network: Network | None) -> None:
+def disconnect(network: Network) -> None:
     """Remove what `connect` made; what is not there any more is not missed."""
     # The link first: a deleted namespace takes its end of the pair with it, some time later.
-    if network and (Path("/sys/class/net") / network.interface).exists():
+    if (Path("/sys/class/net") / network.interface).exists():
         _ip("link", "delete", network.interface)
-    if namespace_path(cluster).exists():
-        _ip("netns", "delete", namespace_of(cluster))
-    if nat_table_of(cluster) in nat_tables():
-        _nft(f"delete table ip {nat_table_of(cluster)}")
+    if network.namespace.exists():
+        _ip("netns", "delete", network.label)
+    if network.label in nat_tables():
+        _nft(f"delete table ip {network.label}")
 
 
 def nat_tables() -> set[str]:
@@ -124,11 +124,11 @@ def nat_tables() -> set[str]:
     return {table["name"] for table in tables if table.get("name", "").startswith("quiver-")}
 
 
-def _let_out(cluster: str, network: Network) -> None:
+def _let_out(network: Network) -> None:
     """Pods and image pulls reach the outside as this machine, where there is an outside."""
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     _nft(
-        f"""table ip {nat_table_of(cluster)} {{
+        f"""table ip {network.label} {{
             chain postrouting {{
                 type nat hook postrouting priority srcnat
                 ip saddr {network.node_cidr} oifname != "{network.interface}" masquerade

@@ -20,7 +20,7 @@ from quiver.devcluster.catalog import KUBERNETES
 from quiver.devcluster.components import ApiServer
 from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.furnish import furnish
-from quiver.devcluster.home import Home, Record, homes, locked, write_atomically
+from quiver.devcluster.home import Home, Record, locked, records, write_atomically
 from quiver.devcluster.network import Network
 from quiver.devcluster.pki import Authority
 from quiver.devcluster.processes import Running
@@ -29,6 +29,7 @@ from quiver.devcluster.spec import Spec, checked
 
 API_READY_WITHIN = 120.0
 TOO_MANY_RESTARTS = 8
+ADDRESSES_LOCK = Path("/run/lock/quiver-addresses")
 
 
 def up(spec: Spec, progress: Progress, *, root: Path | None = None) -> Home:
@@ -53,28 +54,32 @@ def create(spec: Spec, home: Home, bin_: dict[str, Path], progress: Progress) ->
         record = reserve(spec, home)
         servers = components.api_servers(record.network, record.api_ports)
         write_files(spec, home, record.network, servers, bin_)
-        if record.network:
-            network.connect(home.name, record.network)
-            cgroups.make(home.name)
         start_supervisor(home, record.network)
         await_api(home)
     return record
 
 
 def reserve(spec: Spec, home: Home) -> Record:
-    """Choose addresses that no other cluster has, and write them down."""
-    with locked(home.root / "locks" / ".addresses"):
-        others = [record for other in homes(home.root) if (record := other.record())]
-        if spec.node:
-            slots = {other.network.slot for other in others if other.network}
-            chosen = network.free_network(slots, network.host_routes())
-            record = Record(spec=spec, network=chosen, api_ports=[preflight.API_PORT])
-        else:
-            taken = {port for other in others for port in other.api_ports}
-            ports = preflight.api_ports(spec, taken, preflight.is_free)
-            record = Record(spec=spec, api_ports=ports)
-        home.write(record)
+    """Choose addresses that nobody else has, write them down, and take them."""
+    return reserve_network(spec, home) if spec.node else reserve_ports(spec, home)
+
+
+def reserve_network(spec: Spec, home: Home) -> Record:
+    # For the whole machine, whatever its state directories: a range is taken once it has routes.
+    with locked(ADDRESSES_LOCK):
+        slots = {other.network.slot for other in records(home.root) if other.network}
+        chosen = network.free_network(home.name, slots, network.host_routes())
+        record = home.write(Record(spec=spec, network=chosen, api_ports=[preflight.API_PORT]))
+        network.connect(chosen)
+        cgroups.make(chosen.label)
     return record
+
+
+def reserve_ports(spec: Spec, home: Home) -> Record:
+    with locked(home.root / "locks" / ".ports"):
+        taken = {port for other in records(home.root) for port in other.api_ports}
+        ports = preflight.api_ports(spec, taken, preflight.is_free)
+        return home.write(Record(spec=spec, api_ports=ports))
 
 
 def write_files(
@@ -131,7 +136,7 @@ def write_node_files(home: Home, network: Network, bin_: dict[str, Path]) -> Non
     (home.config / "cni" / "10-quiver.conflist").write_text(configs.cni(network))
     (home.config / "containerd.toml").write_text(configs.containerd(home, plugins))
     (home.config / "registry.yaml").write_text(configs.registry(home.data / "registry"))
-    kubelet = configs.kubelet(home, network, cgroup_root=cgroups.name_of(home.name))
+    kubelet = configs.kubelet(home, network, cgroup_root=f"/{network.label}")
     (home.config / "kubelet.yaml").write_text(kubelet)
     upstream = configs.resolv_conf(host_resolv_conf(), network.host_ip)
     (home.config / "resolv.conf").write_text(upstream)
@@ -147,7 +152,7 @@ def start_supervisor(home: Home, network: Network | None) -> None:
     """Start it as nobody's child, so that it neither waits for this process nor ends with it."""
     command = [sys.executable, "-m", "quiver.devcluster.supervisor", str(home.path)]
     if network:
-        command = [*_in_namespaces(home.name), *command]
+        command = [*_in_namespaces(network), *command]
     with home.supervisor_log.open("ab") as log:
         subprocess.run(
             ["setsid", "--fork", *command],
@@ -155,15 +160,14 @@ def start_supervisor(home: Home, network: Network | None) -> None:
         )  # fmt: skip
 
 
-def _in_namespaces(name: str) -> list[str]:
+def _in_namespaces(network: Network) -> list[str]:
     """Own network, mounts and process numbers. `ip netns exec` would hide the cgroup mounts."""
-    namespace = network.namespace_path(name)
     # Policies see packets between two pods only where bridged packets pass the firewall.
     settings = ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables")
     writes = "".join(f"echo 1 > /proc/sys/net/{setting} && " for setting in settings)
     prepare = f'mount --make-rshared / && {writes} exec "$@"'
     return [
-        "nsenter", f"--net={namespace}", "--",
+        "nsenter", f"--net={network.namespace}", "--",
         "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
         "sh", "-c", prepare, "sh",
     ]  # fmt: skip

@@ -130,7 +130,11 @@ class PolicyEnforcer:
 
     async def _enforce(self) -> None:
         kinds = ("NetworkPolicy", "Pod", "Namespace")
-        rules = netpol.ruleset(*(self.mirror.objects(kind) for kind in kinds))
+        try:
+            rules = netpol.ruleset(*(self.mirror.objects(kind) for kind in kinds))
+        except ValueError as error:
+            log.error("a policy cannot be read, so the rules stay as they are: %s", error)  # noqa: TRY400
+            return
         if rules == self._loaded:
             return
         nft = await asyncio.create_subprocess_exec(

@@ -8,6 +8,7 @@ with the run. They are tied to the run by a lock: when it is killed, its cluster
 QUIVER_TEST_CLUSTER=NAME lends an existing cluster to the tests that need a node.
 """
 
+import contextlib
 import fcntl
 import os
 import uuid
@@ -34,7 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex[:8]
         config.stash[_LEASH] = _take_leash()
-        _remove_abandoned()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -98,10 +98,12 @@ def _remove_abandoned() -> None:
     for home in homes():
         record = home.record()
         if record and record.spec.tied_to and not is_held(Path(record.spec.tied_to)):
-            down(home, Progress())
+            with contextlib.suppress(FileNotFoundError):  # Another worker was quicker.
+                down(home, Progress())
 
 
 def _start(spec: Spec) -> DevCluster:
+    _remove_abandoned()
     progress = Progress()
     return DevCluster(up(spec, progress), progress)
 

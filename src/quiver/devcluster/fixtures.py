@@ -20,7 +20,7 @@ import pytest
 from quiver.devcluster import paths
 from quiver.devcluster.down import down
 from quiver.devcluster.handle import DevCluster
-from quiver.devcluster.home import Home, homes, is_held
+from quiver.devcluster.home import Home, is_held, records
 from quiver.devcluster.progress import Progress
 from quiver.devcluster.spec import Spec
 from quiver.devcluster.up import up
@@ -95,11 +95,10 @@ async def cluster_namespace(cluster: DevCluster, cluster_client: Client) -> Asyn
 
 def _remove_abandoned() -> None:
     """Clusters of runs that were killed: they have ended, but their folders are left."""
-    for home in homes():
-        record = home.record()
-        if record and record.spec.tied_to and not is_held(Path(record.spec.tied_to)):
+    for name, record in records().items():
+        if record.spec.tied_to and not is_held(Path(record.spec.tied_to)):
             with contextlib.suppress(FileNotFoundError):  # Another worker was quicker.
-                down(home, Progress())
+                down(Home(name), Progress())
 
 
 def _start(spec: Spec) -> DevCluster:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from quiver.devcluster import paths
+from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.network import Network
 from quiver.devcluster.spec import Spec
 
@@ -19,6 +20,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     spec: Spec
     network: Network | None = None
     api_ports: list[int] = []
+
+
+class ForeignRecord(DevClusterError):
+    """A record that this version cannot read, and therefore does not touch."""
 
 
 class Home:
@@ -46,6 +51,11 @@ class Home:
             return msgspec.json.decode(self._record.read_bytes(), type=Record)
         except FileNotFoundError:
             return None
+        except msgspec.ValidationError as error:
+            raise ForeignRecord(
+                f"cluster {self.name!r} in {self.path} was made by another version of Quiver:"
+                f" end it with that version ({error})"
+            ) from error
 
     def write(self, record: Record) -> Record:
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -64,8 +74,14 @@ def homes(root: Path | None = None) -> list[Home]:
     return [Home(path.name, root) for path in sorted(folder.glob("*"))] if folder.is_dir() else []
 
 
-def records(root: Path) -> list[Record]:
-    return [record for home in homes(root) if (record := home.record())]
+def records(root: Path | None = None) -> dict[str, Record]:
+    """Of the clusters that this version of Quiver made; it leaves others alone."""
+    found = {}
+    for home in homes(root):
+        with contextlib.suppress(ForeignRecord):
+            if record := home.record():
+                found[home.name] = record
+    return found
 
 
 def visible_homes() -> list[Home]:

@@ -3,7 +3,7 @@
 from quiver.devcluster import components, configs, liveness
 from quiver.devcluster.catalog import KUBERNETES
 from quiver.devcluster.errors import DevClusterError
-from quiver.devcluster.home import Home, Record, find_home, visible_homes
+from quiver.devcluster.home import ForeignRecord, Home, Record, find_home, visible_homes
 from quiver.devcluster.network import Network
 from quiver.devcluster.spec import Spec
 
@@ -51,9 +51,8 @@ def welcome(home: Home) -> str:
 def overview() -> str:
     rows = [("NAME", "STATE", "API", "SHAPE")]
     for home in visible_homes():
-        record = home.record()
         state = "running" if liveness.is_running(home) else "ended"
-        rows.append((home.name, state, _address(record), _shape(record)))
+        rows.append((home.name, state, *_summary(home)))
     if len(rows) == 1:
         return "there are no clusters: `quiver dev up` makes one"
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -80,6 +79,14 @@ def _record(home: Home) -> Record:
     record = home.record()
     assert record is not None
     return record
+
+
+def _summary(home: Home) -> tuple[str, str]:
+    try:
+        record = home.record()
+    except ForeignRecord:
+        return "-", "made by another version of Quiver"
+    return _address(record), _shape(record)
 
 
 def _address(record: Record | None) -> str:

@@ -67,7 +67,7 @@ def reserve(spec: Spec, home: Home) -> Record:
 def reserve_network(spec: Spec, home: Home) -> Record:
     # For the whole machine, whatever its state directories: a range is taken once it has routes.
     with locked(ADDRESSES_LOCK):
-        slots = {other.network.slot for other in records(home.root) if other.network}
+        slots = {other.network.slot for other in records(home.root).values() if other.network}
         chosen = network.free_network(home.name, slots, network.host_routes())
         record = home.write(Record(spec=spec, network=chosen, api_ports=[preflight.API_PORT]))
         network.connect(chosen)
@@ -77,7 +77,7 @@ def reserve_network(spec: Spec, home: Home) -> Record:
 
 def reserve_ports(spec: Spec, home: Home) -> Record:
     with locked(home.root / "locks" / ".ports"):
-        taken = {port for other in records(home.root) for port in other.api_ports}
+        taken = {port for other in records(home.root).values() for port in other.api_ports}
         ports = preflight.api_ports(spec, taken, preflight.is_free)
         return home.write(Record(spec=spec, api_ports=ports))
 

@@ -529,6 +529,12 @@ def test_the_text_is_the_same_in_every_process() -> None:
     assert text_with_seed("1") == text_with_seed("2")
 
 
+def test_a_peer_that_another_peer_covers_does_not_change_the_text() -> None:
+    block = {"ipBlock": {"cidr": "10.0.0.0/29"}}
+    alone = ruleset([policy(ingress=from_(block))], TRIO, TEAMS)
+    assert ruleset([policy(ingress=from_(ONLY_A, block))], TRIO, TEAMS) == alone
+
+
 def test_an_address_belongs_to_its_youngest_owner() -> None:
     old, young = pod("old", A), pod("young", A)
     old["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"

@@ -191,6 +191,8 @@ def _split_name(words: list[str]) -> tuple[str, list[str]]:
     match words:
         case ["--name", name, *rest]:
             return name, rest
+        case [option, *rest] if option.startswith("--name="):
+            return option.removeprefix("--name="), rest
         case _:
             return "dev", words
 

@@ -182,12 +182,10 @@ def stages(kubernetes: str) -> str:
 
 def resolv_conf(host_resolv_conf: str, fallback: str) -> str:
     """The host's name servers that can be reached from another network namespace."""
-    servers = [
-        line.split()[1]
-        for line in host_resolv_conf.splitlines()
-        if line.startswith("nameserver ") and not line.split()[1].startswith(("127.", "::1"))
-    ]
-    return "".join(f"nameserver {server}\n" for server in servers or [fallback])
+    lines = [line.split() for line in host_resolv_conf.splitlines()]
+    servers = [words[1] for words in lines if len(words) == 2 and words[0] == "nameserver"]
+    reachable = [server for server in servers if not server.startswith(("127.", "::1"))]
+    return "".join(f"nameserver {server}\n" for server in reachable or [fallback])
 
 
 def _yaml(document: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from quiver.devcluster import paths
 from quiver.devcluster.errors import DevClusterError
 from quiver.devcluster.network import Network
-from quiver.devcluster.spec import Spec
+from quiver.devcluster.spec import Spec, checked_name
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class ForeignRecord(DevClusterError):
 
 class Home:
     def __init__(self, name: str, root: Path | None = None) -> None:
-        self.name = name
+        self.name = checked_name(name)
         self.root = root or paths.state_dir()
         self.path = self.root / "clusters" / name
         self.logs = self.path / "log"

@@ -27,9 +27,9 @@ NODE_TOOLS = {
     "busybox": "busybox-static",
     "losetup": "mount",
     "unshare": "util-linux",
-    "setpriv": "util-linux",
+    "setsid": "util-linux",
 }
-CONTROL_PLANE_TOOLS = {"setpriv": "util-linux"}
+CONTROL_PLANE_TOOLS = {"setsid": "util-linux"}
 
 
 def check(spec: Spec, state: Path, progress: Progress) -> None:
@@ -118,7 +118,7 @@ def api_ports(spec: Spec, taken: set[int], is_free: Callable[[int], bool]) -> li
     """Ports on the loopback address for the API servers of a cluster without a node."""
     ports: list[int] = []
     if spec.api_port is not None:
-        if not is_free(spec.api_port):
+        if spec.api_port in taken or not is_free(spec.api_port):
             raise DevClusterError(
                 f"port {spec.api_port} on 127.0.0.1 is in use: choose another --api-port,"
                 " or leave it out to get a free one"
@@ -129,6 +129,8 @@ def api_ports(spec: Spec, taken: set[int], is_free: Callable[[int], bool]) -> li
             break
         if port not in taken and port not in ports and is_free(port):
             ports.append(port)
+    if len(ports) < spec.api_servers:
+        raise DevClusterError(f"no free port from {PORTS[0]} to {PORTS[-1]} is left on 127.0.0.1")
     return ports
 
 

@@ -34,13 +34,22 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
         return self.node or self.simulated_nodes > 0
 
 
+def checked_name(name: str) -> str:
+    if NAME.fullmatch(name):
+        return name
+    raise DevClusterError(
+        f"{name!r} cannot be a cluster's name: use up to 30 lower-case letters, digits and dashes,"
+        " beginning with a letter"
+    )
+
+
 def checked(spec: Spec) -> Spec:
     """The same spec, or one sentence on what is wrong with it."""
-    if not NAME.fullmatch(spec.name):
-        raise DevClusterError(
-            f"{spec.name!r} cannot be a cluster's name: use up to 30 lower-case letters, digits"
-            " and dashes, beginning with a letter"
-        )
+    checked_name(spec.name)
+    if spec.gpus < 0 or spec.simulated_nodes < 0:
+        raise DevClusterError("--gpus and --simulated-nodes take a number from 0 up")
+    if spec.api_port is not None and not 0 < spec.api_port < 65536:
+        raise DevClusterError("--api-port takes a number from 1 to 65535")
     if spec.api_servers < 1 or spec.api_servers > 50:
         raise DevClusterError("--api-servers takes a number from 1 to 50")
     if spec.api_servers > 1 and spec.node:

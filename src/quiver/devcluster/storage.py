@@ -6,6 +6,7 @@ asks for more gets a larger file system under the running pod, then a larger vol
 size in its own status. Nothing is remembered between two decisions.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -130,7 +131,8 @@ def _is_released(volume: Object) -> bool:
 
 
 def _bytes(resources: dict[str, Any]) -> int:
-    return int(parse_quantity(resources["storage"]))
+    # Never less than was asked for: a claim does not bind to a smaller volume.
+    return math.ceil(parse_quantity(resources["storage"]))
 
 
 def _on_node(node: str) -> Object:

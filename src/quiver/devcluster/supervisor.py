@@ -10,6 +10,8 @@ There are no threads here: the loop waits for a signal, at most a second. Signal
 blocked, since children would inherit the mask and never see their SIGTERM; a pipe wakes the loop.
 """
 
+import ctypes
+import http.client
 import os
 import select
 import signal
@@ -18,7 +20,9 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -29,6 +33,9 @@ from quiver.devcluster.processes import Alive, Plan, Process, Running, namespace
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 10.0
 STEADY_AFTER = 30.0
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 
 
 class Child:
@@ -53,17 +60,13 @@ class Child:
     def start_if_due(self, now: float) -> bool:
         if self._popen is not None or now < self._not_before:
             return False
-        with self._log.open("ab") as log:
-            self._popen = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *self.process.argv],
-                env=os.environ | self.process.env,
-                cwd=self.process.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
         self._started_at = now
+        with self._log.open("ab") as log:
+            try:
+                self._popen = self._start(log)
+            except OSError as error:
+                log.write(f"it cannot be started: {error}\n".encode())
+                self._wait_before_next(now)
         return True
 
     def ended(self, pid: int, now: float) -> bool:
@@ -71,11 +74,26 @@ class Child:
             return False
         if now - self._started_at > STEADY_AFTER:
             self._pause = FIRST_PAUSE
+        self._wait_before_next(now)
+        return True
+
+    def _start(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.process.argv,
+            env=os.environ | self.process.env,
+            cwd=self.process.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509, there are no threads here
+        )
+
+    def _wait_before_next(self, now: float) -> None:
         self._popen = None
         self.restarts += 1
         self._not_before = now + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
-        return True
 
 
 class Alarm:
@@ -151,15 +169,28 @@ class Supervisor:
         write_atomically(self._home.running, msgspec.json.encode(running))
 
 
+def _die_with(parent: int) -> Callable[[], None]:
+    """For the child, before it becomes its program: the kernel kills it with its parent."""
+
+    def prepare() -> None:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # The parent died first, and the kernel will not tell.
+            os._exit(1)
+
+    return prepare
+
+
 def _answers(url: str) -> bool:
     """Whether an API server says it is ready. Who it is does not matter here, only that it is."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    # Never by a proxy: these addresses exist on this machine only.
+    handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        with urllib.request.urlopen(url, timeout=2, context=context) as answer:  # noqa: S310
+        with urllib.request.build_opener(*handlers).open(url, timeout=2) as answer:
             return bool(answer.status == 200)
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
 
 

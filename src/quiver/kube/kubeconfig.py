@@ -106,14 +106,14 @@ def read(path: Path) -> str:
 def _document(path: Path) -> Document:
     try:
         document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"cannot read kubeconfig {path}: {_without_contents(error)}") from error
     if not isinstance(document, dict):
         raise ConfigError(f"cannot read kubeconfig {path}: it holds no mapping")
     return document
 
 
-def _without_contents(error: OSError | yaml.YAMLError) -> str:
+def _without_contents(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
     """A YAML error quotes the line it stumbled over, which may be a token."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"{error.problem} in line {error.problem_mark.line + 1}"

@@ -1,14 +1,17 @@
 """Kubernetes quantities (`1Gi`, `500m`, `1e3`) as exact numbers."""
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 
 _SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _BINARY = {suffix: Decimal(1024) ** power for power, suffix in enumerate(_SUFFIXES, 1)}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SCALES = _BINARY | {suffix: Decimal(10) ** power for suffix, power in _DECIMAL.items()}
+# The default context would round at 28 digits.
+_EXACT = Context(prec=1000)
 _QUANTITY = re.compile(
-    r"(?P<number>[+-]?(\d+\.?\d*|\.\d+))((?P<exponent>[eE][+-]?\d+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
+    r"(?P<number>[+-]?(\d+\.?\d*|\.\d+))((?P<exponent>[eE][+-]?\d+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))",
+    re.ASCII,
 )
 
 
@@ -21,4 +24,4 @@ def parse_quantity(text: str | float) -> Decimal:
         )
     if match["exponent"]:
         return Decimal(match["number"] + match["exponent"])
-    return Decimal(match["number"]) * _SCALES[match["suffix"]]
+    return _EXACT.multiply(Decimal(match["number"]), _SCALES[match["suffix"]])

@@ -179,3 +179,17 @@ def test_help_does_not_wait_for_what_only_commands_need() -> None:
     program = f"import quiver.cli.main, sys; print({heavy} & sys.modules.keys())"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert shown.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", ["", "..", "/etc/hostname", "a/b"])
+@pytest.mark.parametrize("verb", ["down", "kubeconfig", "logs", "images"])
+def test_a_name_that_is_a_path_touches_no_file(
+    verb: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dev", verb, "--name", name]) == 1
+    assert "cannot be a cluster's name" in capsys.readouterr().err
+
+
+def test_kubectl_takes_the_name_in_both_spellings() -> None:
+    assert _split_name(["--name=other", "get", "-A"]) == ("other", ["get", "-A"])
+    assert _split_name(["--name", "other", "get", "-A"]) == ("other", ["get", "-A"])

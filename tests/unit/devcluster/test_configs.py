@@ -136,3 +136,8 @@ def test_the_stages_of_simulated_nodes_know_the_version_and_are_whole() -> None:
 def test_only_name_servers_that_pods_can_reach_are_passed_on(host: str, servers: list[str]) -> None:
     lines = configs.resolv_conf(host, "10.89.3.1").splitlines()
     assert lines == [f"nameserver {server}" for server in servers]
+
+
+def test_a_tab_separates_as_well_as_a_space_and_an_empty_line_is_passed_over() -> None:
+    text = "nameserver\t192.0.2.1\nnameserver \nnameserver 127.0.0.53\n"
+    assert configs.resolv_conf(text, "198.51.100.1") == "nameserver 192.0.2.1\n"

@@ -139,7 +139,7 @@ ports = st.integers(min_value=PORTS.start, max_value=PORTS.start + 40)
 def test_ports_are_distinct_free_and_nobody_else_s_with_the_wish_first(
     count: int, wish: int | None, taken: set[int], busy: set[int]
 ) -> None:
-    taken, busy = taken - {wish}, busy - {wish}
+    taken, busy = taken - {wish}, busy - {wish}  # Those are refused: see below.
     spec = Spec(node=False, api_servers=count, api_port=wish)
     chosen = api_ports(spec, taken, lambda port: port not in busy)
     assert len(chosen) == len(set(chosen)) == count
@@ -153,3 +153,13 @@ def test_a_port_is_free_exactly_if_nobody_listens_on_it() -> None:
         listener.listen()
         assert not is_free(listener.getsockname()[1])
     assert any(is_free(port) for port in PORTS)
+
+
+def test_a_wished_port_that_another_cluster_has_is_refused() -> None:
+    with pytest.raises(DevClusterError, match="port 20000 on"):
+        api_ports(Spec(node=False, api_port=20000), {20000}, lambda _: True)
+
+
+def test_no_free_port_at_all_is_a_sentence() -> None:
+    with pytest.raises(DevClusterError, match="no free port"):
+        api_ports(Spec(node=False), set(), lambda _: False)

@@ -96,3 +96,17 @@ def test_what_is_no_label_is_quoted(text: str) -> None:
     with pytest.raises(DevClusterError) as refusal:
         parse_labels(["good=yes", text])
     assert str(refusal.value) == f"{text!r} is not a label: write --node-label key=value"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(gpus=-1),
+        Spec(simulated_nodes=-1),
+        Spec(node=False, api_port=0),
+        Spec(node=False, api_port=70000),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_anything_is_made(spec: Spec) -> None:
+    with pytest.raises(DevClusterError, match=r"take[s]? a number from"):
+        checked(spec)

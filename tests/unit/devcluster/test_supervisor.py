@@ -150,7 +150,6 @@ class _Supervised:
         said = self.until(lambda it: it.restarts[name] == after and it.children[name])
         alive = said.children[name]
         assert alive is not None
-        eventually(lambda: _is_itself(alive))
         return alive
 
     def stop(self) -> None:
@@ -166,11 +165,6 @@ def _supervised(home: Home, *processes: Process, **options: object) -> Iterator[
         yield supervised
     finally:
         supervised.stop()
-
-
-def _is_itself(alive: Alive) -> bool:
-    """Not `setpriv` any more, which only then has told it to die with its parent."""
-    return Path(f"/proc/{alive.pid}/comm").read_text() != "setpriv\n"
 
 
 def _gone(alive: Alive) -> bool:

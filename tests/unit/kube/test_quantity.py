@@ -107,3 +107,12 @@ def test_any_text_is_a_finite_number_or_refused(text: str) -> None:
     except ValueError:
         return
     assert value.is_finite()
+
+
+def test_only_the_digits_of_kubernetes_are_digits() -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        parse_quantity("\u0661Gi")
+
+
+def test_large_values_are_exact() -> None:
+    assert parse_quantity("12345678901Ei") == 12345678901 * 2**60

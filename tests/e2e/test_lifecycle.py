@@ -11,7 +11,7 @@ from quiver.devcluster import liveness
 from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.home import Home
 from quiver.devcluster.processes import members
-from support.machine import QUIVER, bridges, nft_tables, quiver, traces_of
+from support.machine import QUIVER, bridges, nft_tables, quiver, shared_places, traces_of
 
 NAME = f"life-{os.getpid()}"
 
@@ -34,7 +34,7 @@ def slot_of(home: Home) -> int:
 def test_a_cluster_comes_and_goes_without_a_trace_and_without_touching_its_neighbour(
     cluster: DevCluster, home: Home
 ) -> None:
-    before = (bridges(), nft_tables())
+    before = (bridges(), nft_tables(), shared_places())
     up = quiver("dev", "up", "--name", NAME)
     assert up.returncode == 0, up.stderr
     assert f"export KUBECONFIG={home.kubeconfig}" in up.stdout
@@ -64,7 +64,7 @@ def test_a_cluster_comes_and_goes_without_a_trace_and_without_touching_its_neigh
     down = quiver("dev", "down", "--name", NAME)
     assert down.returncode == 0, down.stderr
     assert traces_of(NAME, slot, home.root) == []
-    assert (bridges(), nft_tables()) == before
+    assert (bridges(), nft_tables(), shared_places()) == before
     assert cluster.kubectl("get", "--raw", "/readyz") == "ok"
     assert quiver("dev", "down", "--name", NAME).stdout == f"there is no cluster {NAME!r}\n"
 

@@ -45,6 +45,12 @@ def processes() -> list[tuple[int, str]]:
     return found
 
 
+def shared_places() -> dict[str, list[str]]:
+    """What container runtimes and kubelets like to leave in places of the whole machine."""
+    places = ("/run/netns", "/run/containerd", "/run/quiver-cni", "/var/log/pods", "/var/lib/cni")
+    return {place: [str(path) for path in glob(place, "**/*")] for place in places}
+
+
 def bridges() -> list[str]:
     return [it.parent.name for it in glob("/sys/class/net", "*/bridge")]
 

@@ -152,7 +152,7 @@ def start_supervisor(home: Home, network: Network | None) -> None:
     """Start it as nobody's child, so that it neither waits for this process nor ends with it."""
     command = [sys.executable, "-m", "quiver.devcluster.supervisor", str(home.path)]
     if network:
-        command = [*_in_namespaces(network), *command]
+        command = [*_in_namespaces(home, network), *command]
     with home.supervisor_log.open("ab") as log:
         subprocess.run(
             ["setsid", "--fork", *command],
@@ -160,16 +160,25 @@ def start_supervisor(home: Home, network: Network | None) -> None:
         )  # fmt: skip
 
 
-def _in_namespaces(network: Network) -> list[str]:
+def _in_namespaces(home: Home, network: Network) -> list[str]:
     """Own network, mounts and process numbers. `ip netns exec` would hide the cgroup mounts."""
+    # Places that the runtime and the kubelet write to, whatever they are told: the cluster has
+    # its own, so that the machine's stay as they were.
+    own = {"/var/log": home.data / "var-log", "/var/lib/cni": home.data / "var-lib-cni"}
     # Policies see packets between two pods only where bridged packets pass the firewall.
     settings = ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables")
-    writes = "".join(f"echo 1 > /proc/sys/net/{setting} && " for setting in settings)
-    prepare = f'mount --make-rshared / && {writes} exec "$@"'
+    steps = [
+        "mount --make-rshared /",
+        "mount -t tmpfs -o mode=755 quiver /run",
+        "mkdir /run/lock /run/netns",
+        *(f"mkdir -p {path} {place} && mount --bind {path} {place}" for place, path in own.items()),
+        *(f"echo 1 > /proc/sys/net/{setting}" for setting in settings),
+        'exec "$@"',
+    ]
     return [
         "nsenter", f"--net={network.namespace}", "--",
         "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
-        "sh", "-c", prepare, "sh",
+        "sh", "-c", " && ".join(steps), "sh",
     ]  # fmt: skip
 
 

@@ -169,6 +169,7 @@ def kubelet(home: Home, network: Network, *, cgroup_root: str) -> str:
             "serializeImagePulls": False,
             "shutdownGracePeriod": "0s",
             "syncFrequency": "10s",
+            "volumePluginDir": str(home.data / "volume-plugins"),
             "volumeStatsAggPeriod": "10s",
         }
     )

@@ -164,7 +164,8 @@ def _in_namespaces(home: Home, network: Network) -> list[str]:
     """Own network, mounts and process numbers. `ip netns exec` would hide the cgroup mounts."""
     # Places that the runtime and the kubelet write to, whatever they are told: the cluster has
     # its own, so that the machine's stay as they were.
-    own = {"/var/log": home.data / "var-log", "/var/lib/cni": home.data / "var-lib-cni"}
+    places = ("/var/log", "/var/lib/cni", "/var/lib/kubelet")
+    own = {place: home.data / place.lstrip("/").replace("/", "-") for place in places}
     # Policies see packets between two pods only where bridged packets pass the firewall.
     settings = ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables")
     steps = [

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,10 @@ import pytest
 from quiver.devcluster import liveness
 from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.home import Home
+from quiver.devcluster.processes import Running
 from quiver.kube import Client, Conflict, NotFound
 from support.machine import processes, quiver
+from support.waiting import eventually
 
 
 @pytest.fixture
@@ -54,10 +55,7 @@ def test_killing_the_supervisor_leaves_no_process(home: Home) -> None:
     assert state is not None
     assert state.supervisor is not None
     os.kill(state.supervisor.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while left := [line for _, line in processes() if str(home.path) in line]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    eventually(lambda: not [line for _, line in processes() if str(home.path) in line], within=10)
     assert not liveness.is_running(home)
     assert up(home)[0] == 0
 
@@ -69,10 +67,12 @@ def test_a_dead_part_is_started_again(home: Home) -> None:
     etcd = before.children["etcd"]
     assert etcd is not None
     os.kill(etcd.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while (now := liveness.running(home)) is None or now.children["etcd"] in (None, etcd):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+
+    def with_another_etcd() -> Running | None:
+        now = liveness.running(home)
+        return now if now and now.children["etcd"] not in (None, etcd) else None
+
+    now = eventually(with_another_etcd, within=20)
     assert now.restarts["etcd"] == 1
     status = quiver("dev", "status", "--name", home.name, QUIVER_STATE=str(home.root))
     assert "etcd: running, restarts: 1" in status.stdout

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from quiver import __version__
-from quiver.cli import dev
+from quiver.cli import crds, dev, operator, preflight, rbac
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,5 +31,9 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"quiver {__version__}")
     groups = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    operator.add_to(groups)
+    crds.add_to(groups)
+    rbac.add_to(groups)
+    preflight.add_to(groups)
     dev.add_to(groups)
     return root

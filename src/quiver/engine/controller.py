@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from msgspec import Struct
+
 from quiver.engine.crd import Resource
 from quiver.engine.kinds import Key, Kind
 from quiver.engine.outcome import Outcome
@@ -49,7 +51,8 @@ class Change:
         return self.after or self.before or b""
 
 
-Mapping = Callable[[Change], Iterable[Key]]
+Mapping = Callable[[Change], Iterable[Key] | None]
+"""None stands for all objects of the controller's kind."""
 Predicate = Callable[[Change], bool]
 
 
@@ -63,6 +66,8 @@ class Watch:
     labels: str = ""
     """A label selector: what it does not match is neither sent nor cached."""
     metadata_only: bool = False
+    only: type[Struct] | None = None
+    """The fields that matter, as a Struct: nothing else is cached, nor any other change told."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +101,8 @@ class Controller(ABC, Generic[R]):
     owned_formerly: ClassVar[Sequence[Kind]] = ()
     """Kinds of children that earlier versions made: only ever deleted."""
     watches: ClassVar[Sequence[Watch]] = ()
+    succeeds: ClassVar[Sequence[str]] = ()
+    """Field managers of the operators it replaces: on a child they made, their fields become ours."""
     permissions: ClassVar[Sequence[Permission]] = ()
     workers: ClassVar[int] = 16
     timeout: ClassVar[float] = 120.0

@@ -14,3 +14,16 @@ Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 
 class Interceptor(Protocol):
     async def __call__(self, request: Request, send: Send, /) -> Answer: ...
+
+
+def chained(*interceptors: Interceptor) -> Interceptor:
+    """Several as one; the first sees a request first and its answer last."""
+    if len(interceptors) == 1:
+        return interceptors[0]
+    first, *others = interceptors
+    rest = chained(*others)
+
+    async def both(request: Request, send: Send) -> Answer:
+        return await first(request, lambda passed: rest(passed, send))
+
+    return both

@@ -25,8 +25,22 @@ class Reading(Calls):
         *,
         subresource: str | None = None,
     ) -> Object:
+        return decoded(
+            await self.get_raw(api_version, kind, name, namespace, subresource=subresource)
+        )
+
+    async def get_raw(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> bytes:
+        """As `get`, for who keeps the bytes."""
         url, subject = await self._one("get", api_version, kind, name, namespace, subresource)
-        return decoded(await self._exchange("GET", url, subject=subject, may_repeat=True))
+        return await self._exchange("GET", url, subject=subject, may_repeat=True)
 
     async def list(
         self,

@@ -25,11 +25,23 @@ class Writing(Calls):
         field_validation: FieldValidation | None = None,
     ) -> Object:
         """Fails with `AlreadyExists` where there is one. Never sent twice."""
+        return decoded(
+            await self.create_raw(obj, dry_run=dry_run, field_validation=field_validation)
+        )
+
+    async def create_raw(
+        self,
+        obj: Object,
+        *,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> bytes:
+        """As `create`, for who keeps the bytes."""
         metadata = obj["metadata"]
         resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
         namespace = self._namespace(resource, metadata.get("namespace"))
         name = metadata.get("name") or metadata.get("generateName")
-        return await self._write(
+        return await self._exchange(
             "POST",
             resource.url(namespace, None),
             obj,
@@ -64,9 +76,27 @@ class Writing(Calls):
         field_validation: FieldValidation | None = None,
     ) -> Object:
         """Server-side apply. Without `force`, fields of others are an `ApplyConflict`."""
+        return decoded(
+            await self.apply_raw(
+                obj, force=force, subresource=subresource, manager=manager,
+                dry_run=dry_run, field_validation=field_validation,
+            )
+        )  # fmt: skip
+
+    async def apply_raw(
+        self,
+        obj: Object,
+        *,
+        force: bool = False,
+        subresource: str | None = None,
+        manager: str | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> bytes:
+        """As `apply`, for who keeps the bytes."""
         url, subject = await self._addressed("apply", obj, subresource)
         options = _options(manager or self._manager, dry_run, field_validation)
-        return await self._write(
+        return await self._exchange(
             "PATCH",
             url,
             obj,
@@ -124,11 +154,26 @@ class Writing(Calls):
         field_validation: FieldValidation | None = None,
     ) -> Object:
         """Compare-and-swap: `metadata.resourceVersion` must still be the server's."""
+        return decoded(
+            await self.replace_raw(
+                obj, subresource=subresource, dry_run=dry_run, field_validation=field_validation
+            )
+        )
+
+    async def replace_raw(
+        self,
+        obj: Object,
+        *,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> bytes:
+        """As `replace`, for who keeps the bytes."""
         if not obj["metadata"].get("resourceVersion"):
             raise ValueError("replace needs metadata.resourceVersion; apply does not")
         url, subject = await self._addressed("replace", obj, subresource)
         query = _options(self._manager, dry_run, field_validation)
-        return await self._write("PUT", url, obj, subject=subject, query=query)
+        return await self._exchange("PUT", url, obj, subject=subject, query=query)
 
     async def delete(
         self,

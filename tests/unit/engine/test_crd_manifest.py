@@ -87,10 +87,11 @@ class Bare(Resource):
     spec: Store = Store()
 
 
-def test_the_manifest_carries_the_names_and_is_kept_by_helm() -> None:
+def test_the_manifest_carries_the_names_is_marked_as_ours_and_is_kept_by_helm() -> None:
     manifest = crd_manifest(Thing)
     assert manifest["metadata"] == {
         "name": "things.test.quiver.dev",
+        "labels": {"app.kubernetes.io/managed-by": "quiver"},
         "annotations": {"helm.sh/resource-policy": "keep"},
     }
     assert manifest["spec"]["scope"] == "Namespaced"

@@ -13,6 +13,7 @@ Manifest = dict[str, Any]
 
 # Without it, `helm uninstall` would delete the CRD, and with it every resource of the kind.
 KEEP = {"helm.sh/resource-policy": "keep"}
+OURS = {"app.kubernetes.io/managed-by": "quiver"}
 
 
 def crd_manifest(cls: type[Resource]) -> Manifest:
@@ -21,7 +22,7 @@ def crd_manifest(cls: type[Resource]) -> Manifest:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": definition.name, "annotations": dict(KEEP)},
+        "metadata": {"name": definition.name, "labels": dict(OURS), "annotations": dict(KEEP)},
         "spec": {
             "group": definition.group,
             "names": _names(definition),
@@ -36,7 +37,10 @@ def crd_manifest(cls: type[Resource]) -> Manifest:
 
 
 def to_yaml(types: Iterable[type[Resource]]) -> str:
-    documents = [crd_manifest(cls) for cls in types]
+    return as_yaml(crd_manifest(cls) for cls in types)
+
+
+def as_yaml(documents: Iterable[Manifest]) -> str:
     return yaml.dump_all(
         documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100,
         explicit_start=True,

@@ -1,0 +1,13 @@
+"""Options that several commands have."""
+
+import argparse
+
+
+def add_controllers(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--controllers", default="", metavar="A,B", help="only of these (default: all)"
+    )
+
+
+def words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

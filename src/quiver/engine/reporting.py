@@ -1,0 +1,65 @@
+"""From what a reconcile found to the status that is written, if it changed."""
+
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from quiver.engine.conditions import DEGRADED, PROGRESSING, Condition, merged
+from quiver.engine.outcome import Decision, Next
+
+RETRYING = "Retrying"
+FAILED = "Failed"
+WAITING = "Waiting"
+
+
+class Reported(Protocol):
+    """A status with what every kind's status has."""
+
+    @property
+    def conditions(self) -> list[Condition]: ...
+
+    @property
+    def observed_generation(self) -> int: ...
+
+
+S = TypeVar("S")
+
+
+def stamped(before: Any, reported: S, *, generation: int, at: datetime) -> S:
+    """The status to write: conditions with their times, and the generation it speaks of."""
+    status: Any = reported
+    conditions = merged(before.conditions, status.conditions, generation=generation, at=at)
+    changed: S = msgspec.structs.replace(
+        status, conditions=conditions, observed_generation=generation
+    )
+    return changed
+
+
+def with_failure(before: S, decision: Decision, *, generation: int, at: datetime) -> S:
+    """The last status, with the failure told.
+
+    `observedGeneration` stays: what was not carried out was not observed, and tools that wait go
+    on waiting.
+    """
+    reason = RETRYING if decision.next is Next.BACKOFF else FAILED
+    failure = Condition(type=DEGRADED, status="True", reason=reason, message=decision.message)
+    return _with(before, failure, generation, at)
+
+
+def with_waiting(before: S, decision: Decision, *, generation: int, at: datetime) -> S:
+    """The last status, and what is waited for; for a reconcile that reported nothing itself."""
+    waiting = Condition(type=PROGRESSING, status="True", reason=WAITING, message=decision.message)
+    return _with(before, waiting, generation, at)
+
+
+def _with(before: S, condition: Condition, generation: int, at: datetime) -> S:
+    status: Any = before
+    others = [it for it in status.conditions if it.type != condition.type]
+    told = merged(status.conditions, [condition], generation=generation, at=at)
+    changed: S = msgspec.structs.replace(status, conditions=others + told)
+    return changed
+
+
+def is_same(one: Any, other: Any) -> bool:
+    return msgspec.json.encode(one) == msgspec.json.encode(other)

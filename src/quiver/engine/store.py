@@ -1,0 +1,164 @@
+"""The objects of one kind as compact bytes, with indexes.
+
+Objects enter by two ways: the watch, in the server's order, and the answers to our own writes,
+which may overtake it or come after it. `resourceVersion` decides: nothing older replaces anything
+newer, and what the watch has already seen deleted does not come back.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from quiver.engine.identity import Identity, compacted, identity_of
+from quiver.engine.kinds import Key, Kind
+
+Indexer = Callable[[bytes], Iterable[str]]
+
+OWNER_INDEX = "owner"
+
+
+class Entry(msgspec.Struct, gc=False):
+    """One object. `settled` is the desired state that these bytes were found to contain."""
+
+    raw: bytes
+    version: int
+    owner: str = ""
+    settled: int = 0
+
+
+class Store:
+    def __init__(self, kind: Kind, *, only: type[msgspec.Struct] | None = None) -> None:
+        """`only` names the fields to keep, as a Struct; the rest is dropped at the door."""
+        self.kind = kind
+        self._only = msgspec.json.Decoder(only) if only else None
+        self.bytes = 0
+        self._entries: dict[Key, Entry] = {}
+        self._seen: dict[str, int] = {}
+        self._indexers: dict[str, Indexer] = {}
+        self._indexes: dict[str, dict[str, set[Key]]] = {OWNER_INDEX: {}}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def keys(self) -> list[Key]:
+        return list(self._entries)
+
+    def entry(self, key: Key) -> Entry | None:
+        return self._entries.get(key)
+
+    def get(self, key: Key) -> bytes | None:
+        entry = self._entries.get(key)
+        return entry.raw if entry else None
+
+    def values(self) -> Iterator[bytes]:
+        return (entry.raw for entry in list(self._entries.values()))
+
+    def in_namespace(self, namespace: str) -> list[Key]:
+        """All keys where no namespace is given."""
+        return [key for key in self._entries if not namespace or key.namespace == namespace]
+
+    def owned_by(self, uid: str) -> list[Key]:
+        return sorted(self._indexes[OWNER_INDEX].get(uid, ()))
+
+    def add_index(self, name: str, indexer: Indexer) -> None:
+        if name in self._indexes:
+            return
+        self._indexers[name] = indexer
+        self._indexes[name] = {}
+        for key, entry in self._entries.items():
+            self._file(name, indexer(entry.raw), key)
+
+    def indexed(self, name: str, value: str) -> list[Key]:
+        return sorted(self._indexes[name].get(value, ()))
+
+    def observed(self, raw: bytes | msgspec.Raw) -> tuple[Key, bytes | None, bytes] | None:
+        """Take what the watch sent: key, before and after. None if it is no news."""
+        identity = identity_of(raw)
+        held = self._entries.get(identity.key)
+        if held and identity.version <= held.version:
+            return None
+        return self._taken(identity, held, self._compacted(raw))
+
+    def written(self, raw: bytes) -> tuple[Key, bytes | None, bytes] | None:
+        """Take the answer to a write. None if the watch already knows as much or more."""
+        identity = identity_of(raw)
+        held = self._entries.get(identity.key)
+        known = held.version if held else self.seen(identity.namespace)
+        if identity.version <= known:
+            return None
+        return self._taken(identity, held, self._compacted(raw))
+
+    def removed(self, key: Key, version: int) -> bytes | None:
+        """Drop what was deleted at this version: the bytes, or None if a newer one is here."""
+        held = self._entries.get(key)
+        if held is None or held.version > version:
+            return None
+        self._drop(key, held)
+        return held.raw
+
+    def seen(self, namespace: str) -> int:
+        """Up to which version the watch over this namespace has told everything."""
+        return max(self._seen.get("", 0), self._seen.get(namespace, 0))
+
+    def progressed(self, scope: str, version: int) -> None:
+        """`scope` is the namespace that a watch spans; empty for all."""
+        self._seen[scope] = max(version, self._seen.get(scope, 0))
+
+    def restarted(self, scope: str) -> None:
+        """A new list begins: until it is complete nothing can be concluded from absence."""
+        self._seen.pop(scope, None)
+
+    def _taken(
+        self, identity: Identity, held: Entry | None, after: bytes
+    ) -> tuple[Key, bytes | None, bytes] | None:
+        if self._only and held and held.raw == after:
+            held.version = identity.version
+            return None
+        self._put(identity, after)
+        return identity.key, held.raw if held else None, after
+
+    def _compacted(self, raw: bytes | msgspec.Raw) -> bytes:
+        if self._only:
+            return msgspec.json.encode(self._only.decode(raw))
+        return compacted(raw, api_version=self.kind.api_version, kind=self.kind.name)
+
+    def _put(self, identity: Identity, raw: bytes) -> None:
+        key = identity.key
+        held = self._entries.get(key)
+        if held is not None:
+            key = self._drop(key, held)
+        entry = Entry(raw, identity.version, sys.intern(identity.owner_uid))
+        self._entries[key] = entry
+        self.bytes += len(raw)
+        if entry.owner:
+            self._file(OWNER_INDEX, (entry.owner,), key)
+        for name, indexer in self._indexers.items():
+            self._file(name, indexer(raw), key)
+
+    def _drop(self, key: Key, held: Entry) -> Key:
+        del self._entries[key]
+        self.bytes -= len(held.raw)
+        if held.owner:
+            self._unfile(OWNER_INDEX, (held.owner,), key)
+        for name, indexer in self._indexers.items():
+            self._unfile(name, indexer(held.raw), key)
+        return key
+
+    def _file(self, name: str, values: Iterable[str], key: Key) -> None:
+        index = self._indexes[name]
+        for value in values:
+            index.setdefault(value, set()).add(key)
+
+    def _unfile(self, name: str, values: Iterable[str], key: Key) -> None:
+        index = self._indexes[name]
+        for value in values:
+            bucket = index.get(value)
+            if bucket is None:
+                continue
+            bucket.discard(key)
+            if not bucket:
+                del index[value]

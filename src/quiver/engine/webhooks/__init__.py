@@ -1,0 +1,24 @@
+"""Admission webhooks for what CEL cannot say, with certificates of their own.
+
+A controller that overrides `validate` or `default` is asked at `/validate/<plural>.<group>` or
+`/mutate/<plural>.<group>`; nothing else has to be declared. The parts:
+
+| file                | what it does                                                          |
+|---------------------|-----------------------------------------------------------------------|
+| `endpoints.py`      | which controllers are asked, and where (pure)                         |
+| `review.py`         | from a review's bytes to the answer's (pure)                          |
+| `json_patch.py`     | the patch between two documents (pure)                                |
+| `answering.py`      | one endpoint over HTTP, counted                                       |
+| `server.py`         | HTTPS; changes its certificate while it runs                          |
+| `certificates.py`   | making and judging certificates                                       |
+| `rotation.py`       | the steps from one certificate to the next (pure)                     |
+| `shared_keyring.py` | the Secret that all replicas share                                    |
+| `configurations.py` | the webhook configurations (pure)                                     |
+| `registration.py`   | keeps them in the cluster                                             |
+| `serving.py`        | `Webhooks`: all of it, as the manager runs it                         |
+"""
+
+from quiver.engine.webhooks.certificates import LIFETIME
+from quiver.engine.webhooks.serving import RECHECK, SECRET_NAME, Webhooks
+
+__all__ = ["LIFETIME", "RECHECK", "SECRET_NAME", "Webhooks"]

@@ -1,0 +1,1 @@
+"""VecodexSet: a coordinator, writers and searchers behind one ingress."""

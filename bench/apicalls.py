@@ -12,14 +12,10 @@ from typing import NamedTuple
 READS = ("GET", "LIST")
 WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 
-# What the API server does for itself, whoever else is there.
-OWN_RESOURCES = frozenset({
-    "apiservices", "clusterrolebindings", "clusterroles", "configmaps", "endpoints",
-    "endpointslices", "flowschemas", "ipaddresses", "namespaces", "prioritylevelconfigurations",
-    "priorityclasses", "rolebindings", "roles", "servicecidrs", "storageclasses", "tokenreviews",
-    "subjectaccessreviews", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
-})  # fmt: skip
-LEASE = "leases"
+# What the API server calls for itself, every few seconds: its lease, which every operator has too,
+# its namespaces, and its own OpenAPI.
+OWN_RESOURCES = frozenset({"leases", "namespaces"})
+OWN_PATHS = frozenset({"openapi/v3", "/readyz"})
 
 _SAMPLE = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -50,7 +46,9 @@ def between(before: Calls, after: Calls) -> Calls:
 
 
 def is_operators(call: Call) -> bool:
-    return bool(call.resource) and call.resource != LEASE and call.resource not in OWN_RESOURCES
+    if not call.resource:
+        return call.subresource not in OWN_PATHS
+    return call.resource not in OWN_RESOURCES
 
 
 def writes(calls: Calls) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import io
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,7 +34,7 @@ def leash() -> Iterator[Path]:
 @asynccontextmanager
 async def fresh_api_server(tied_to: Path) -> AsyncIterator[DevCluster]:
     spec = Spec(name=f"bench-{os.getpid()}", node=False, tied_to=str(tied_to))
-    silent = Progress(Path(os.devnull).open("w"), animated=False)
+    silent = Progress(io.StringIO(), animated=False)
     # `up` runs an event loop of its own, which must not be inside of this one.
     home = await asyncio.to_thread(up, spec, silent)
     try:

@@ -195,6 +195,17 @@ def as_text(definitions: dict[str, Object]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def unknown_defaults(schemas: dict[str, Object]) -> list[str]:
+    """Fields of `DEFAULTS` that no definition has."""
+    known = {label(name): schema.get("properties", {}) for name, schema in schemas.items()}
+    return [
+        f"{definition}.{field}"
+        for definition, fields in DEFAULTS.items()
+        for field in fields
+        if field not in known.get(definition, {})
+    ]
+
+
 async def fetched_schemas(kubeconfig: Path) -> dict[str, Object]:
     schemas: dict[str, Object] = {}
     async with Client(KubeConfig.load(kubeconfig)) as client:
@@ -207,6 +218,8 @@ async def fetched_schemas(kubeconfig: Path) -> dict[str, Object]:
 
 def tables_from(schemas: dict[str, Object], pointers: Pointers) -> Tables:
     """All definitions that a stored kind reaches, by API version and name."""
+    if unknown := unknown_defaults(schemas):
+        raise DevClusterError(f"DEFAULTS has fields that the server has not: {', '.join(unknown)}")
     tables: Tables = {version: {} for version in [META, *API_VERSIONS]}
     waiting = [name for name, schema in schemas.items() if is_stored_kind(name, schema)]
     seen = set(waiting)

@@ -26,10 +26,14 @@ async def write_all(kubeconfig: Path, sets: Iterable[list[Write]]) -> None:
     server, tls = access(kubeconfig)
     connector = aiohttp.TCPConnector(ssl=tls, limit=AT_A_TIME)
     left = iter(sets)
-    async with aiohttp.ClientSession(server, connector=connector, headers=HEADERS) as session:
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(AT_A_TIME):
-                workers.create_task(work(session, left))
+    async with (
+        aiohttp.ClientSession(server, connector=connector, headers=HEADERS) as session,
+        asyncio.TaskGroup() as workers,
+    ):
+        for _ in range(AT_A_TIME):
+            workers.create_task(work(session, left))
+    # It stays until it is told to end, so that what it used can be read.
+    await asyncio.Event().wait()
 
 
 async def work(session: aiohttp.ClientSession, left: Iterator[list[Write]]) -> None:

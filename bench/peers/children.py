@@ -28,31 +28,34 @@ def children(vecodex_set: Object) -> Iterator[tuple[str, Object]]:
 
 
 def deployment_of(vecodex_set: Object, role: str) -> Object:
-    name = f"{vecodex_set['metadata']['name']}-{role}"
-    labels = {"app": name}
+    selector = selector_of(vecodex_set, role)
     wanted = vecodex_set["spec"][role]
     container = {"name": role, "image": wanted["image"], "resources": wanted["resources"]}
+    quarter = {"maxSurge": "25%", "maxUnavailable": "25%"}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(vecodex_set, name, labels),
+        "metadata": metadata(vecodex_set, role),
         "spec": {
             "replicas": wanted["replicas"],
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            "selector": {"matchLabels": selector},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": quarter},
+            "template": {"metadata": {"labels": selector}, "spec": {"containers": [container]}},
         },
     }
 
 
 def service_of(vecodex_set: Object, role: str) -> Object:
-    name = f"{vecodex_set['metadata']['name']}-{role}"
-    labels = {"app": name}
-    ports = [{"port": 80, "protocol": "TCP", "targetPort": 8080}]
+    port = {"name": "http", "port": 80, "protocol": "TCP", "targetPort": 44400}
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(vecodex_set, name, labels),
-        "spec": {"selector": labels, "ports": ports},
+        "metadata": metadata(vecodex_set, role),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": selector_of(vecodex_set, role),
+            "ports": [port],
+        },
     }
 
 
@@ -64,31 +67,72 @@ def ingress_of(vecodex_set: Object) -> Object:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
-        "metadata": metadata(vecodex_set, f"{name}-ingress", {}),
+        "metadata": metadata(vecodex_set, "ingress"),
         "spec": {"rules": [rule]},
     }
 
 
-def metadata(vecodex_set: Object, name: str, labels: dict[str, str]) -> Object:
+def selector_of(vecodex_set: Object, role: str) -> dict[str, str]:
+    return {"app": f"{vecodex_set['metadata']['name']}-{role}"}
+
+
+def metadata(vecodex_set: Object, component: str) -> Object:
+    name = vecodex_set["metadata"]["name"]
     owner = {
         "apiVersion": GROUP_VERSION,
         "kind": "VecodexSet",
-        "name": vecodex_set["metadata"]["name"],
+        "name": name,
         "uid": vecodex_set["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {"name": name, "ownerReferences": [owner]} | ({"labels": labels} if labels else {})
+    labels = {
+        "app.kubernetes.io/name": "vecodex",
+        "app.kubernetes.io/instance": name,
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/managed-by": "quiver",
+    }
+    return {"name": f"{name}-{component}", "labels": labels, "ownerReferences": [owner]}
 
 
 def status(vecodex_set: Object, now: str) -> Object:
-    generation = vecodex_set["metadata"]["generation"]
-    condition = {
-        "type": "Reconciled",
-        "status": "True",
+    """Of a set whose children were just made; no pod runs where there is no node."""
+    name, generation = vecodex_set["metadata"]["name"], vecodex_set["metadata"]["generation"]
+    missing = "; ".join(f"{role}: its controller has not looked at it yet" for role in ROLES)
+    conditions = [
+        ("Ready", "False", "NotReady", missing),
+        ("Progressing", "True", "RollingOut", missing),
+        ("Degraded", "False", "AsExpected", "nothing failed"),
+    ]
+    return {
+        "observedGeneration": generation,
+        "phase": "Progressing",
+        "conditions": [condition(*it, generation, now) for it in conditions],
+        "selector": f"app={name}-searcher",
+        "endpoint": f"http://{vecodex_set['spec']['ingress']['host']}",
+    } | {role: component_status(vecodex_set["spec"][role]) for role in ROLES}
+
+
+def condition(
+    kind: str, holds: str, reason: str, message: str, generation: int, now: str
+) -> Object:
+    return {
+        "type": kind,
+        "status": holds,
         "observedGeneration": generation,
         "lastTransitionTime": now,
-        "reason": "Applied",
-        "message": "All objects are as the spec says.",
+        "reason": reason,
+        "message": message,
     }
-    return {"observedGeneration": generation, "conditions": [condition]}
+
+
+def component_status(wanted: Object) -> Object:
+    replicas = wanted["replicas"]
+    return {
+        "summary": f"0/{replicas}",
+        "desired": replicas,
+        "replicas": 0,
+        "ready": 0,
+        "updated": 0,
+        "image": wanted["image"],
+    }

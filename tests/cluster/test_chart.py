@@ -4,6 +4,7 @@ import shutil
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from quiver.devcluster.handle import DevCluster
 from quiver.engine.definitions import On, settle
 from quiver.engine.grants import Grant, allowed
 from quiver.engine.leases import Leases, new_lease, wall_clock
-from quiver.engine.rbac import AnyController
+from quiver.engine.rbac import CERTIFICATE, AnyController
 from quiver.engine.webhooks.configurations import Service
 from quiver.engine.webhooks.endpoints import endpoints_of
 from quiver.engine.webhooks.registration import Registration
+from quiver.engine.webhooks.shared_keyring import SharedKeyring
 from quiver.kube import Client, Forbidden, Impersonation, Object
 from support.chart import CHART, render
 from support.generator import generate
@@ -187,6 +189,7 @@ async def test_with_its_rights_an_operator_does_its_work(
     assert await client.list("v1", "Node") == []
     await _take_a_lease(client, limited.own)
     await _register_webhooks(client, limited.own)
+    await _keep_a_certificate(client, limited.own)
 
 
 async def _take_a_lease(client: Client, namespace: str) -> None:
@@ -207,6 +210,20 @@ async def _register_webhooks(client: Client, namespace: str) -> None:
     )
     await Registration(client, endpoints, name=name, to=to).ensure(b"")
     await client.delete(live["apiVersion"], live["kind"], name, uid=live["metadata"]["uid"])
+
+
+async def _keep_a_certificate(client: Client, namespace: str) -> None:
+    """Made, and replaced when it has expired."""
+    today = wall_clock()
+
+    async def ensure(now: datetime) -> None:
+        keyring = SharedKeyring(
+            client, namespace=namespace, name=CERTIFICATE, names=["a.svc"], now=lambda: now
+        )
+        await keyring.ensure(lambda _: True)
+
+    await ensure(today)
+    await ensure(today + timedelta(days=3650))
 
 
 async def test_outside_of_its_namespaces_an_operator_can_neither_read_nor_write(

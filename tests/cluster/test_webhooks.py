@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import itertools
+import logging
 import socket
 import ssl
 import uuid
@@ -13,13 +15,18 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.waiting import until
 from quiver.engine.controller import Controller, Object, Refusal
 from quiver.engine.crd import Fields, Resource, crd_manifest, resource
+from quiver.engine.grants import policy_rules
+from quiver.engine.kinds import SECRET
 from quiver.engine.outcome import Outcome
+from quiver.engine.rbac import rights_of
 from quiver.engine.webhooks import RECHECK, SECRET_NAME, Webhooks
+from quiver.engine.webhooks.answering import Answering
 from quiver.engine.webhooks.certificates import issued
 from quiver.engine.webhooks.configurations import MUTATING, VALIDATING
 from quiver.engine.webhooks.rotation import Keyring
@@ -268,7 +275,8 @@ async def test_settled_webhooks_write_nothing(town: Town) -> None:
         assert await versions(town) == before
 
 
-async def test_a_rotation_misses_no_object(town: Town) -> None:
+async def test_a_rotation_misses_no_object(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    hang_up_after_each_answer(monkeypatch)
     age = timedelta(days=70)
     town.now, town.recheck = (lambda: datetime.now(UTC) - age), 0.1
     async with running(town.webhooks()):
@@ -288,18 +296,32 @@ async def test_a_rotation_misses_no_object(town: Town) -> None:
 
 @asynccontextmanager
 async def opening_shops(town: Town) -> AsyncIterator[list[Object]]:
-    """One after the other, all the time."""
+    """A few at a time, all the time."""
     opened: list[Object] = []
 
-    async def keep_opening() -> None:
+    async def keep_opening(street: str) -> None:
+        numbers = itertools.count()
         while True:
-            opened.append(await town.open(f"shop-{len(opened)}"))
+            opened.append(await town.open(f"{street}-{next(numbers)}"))
 
-    task = asyncio.create_task(keep_opening())
+    tasks = [asyncio.create_task(keep_opening(street)) for street in ("oak", "elm", "ash")]
     yield opened
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    for task in tasks:
+        task.cancel()
+    for ended in await asyncio.gather(*tasks, return_exceptions=True):
+        assert isinstance(ended, asyncio.CancelledError)
+
+
+def hang_up_after_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open connection outlives its certificate; without one, every review checks it."""
+    answer = Answering.answer
+
+    async def answer_once(self: Answering, request: web.Request) -> web.Response:
+        response = await answer(self, request)
+        response.force_close()
+        return response
+
+    monkeypatch.setattr(Answering, "answer", answer_once)
 
 
 async def fewer_than(enough: int, opened: list[Object]) -> str | None:
@@ -441,6 +463,60 @@ async def test_without_rights_the_operator_says_so_and_goes_on(
     assert "checked at the reconcile only" in record.message
     await webhooks.ensure()
     assert len(caplog.records) == 1
+
+
+async def test_the_rights_that_the_operator_asks_for_are_enough(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = f"operator-of-{town.namespace}"
+    await grant(town, operator)
+    age = timedelta(days=70)
+    town.now, town.recheck = (lambda: datetime.now(UTC) - age), 0.1
+    limited = town.client.impersonating(Impersonation(user=operator))
+    await until(lambda: not_granted(town, limited), within=20, every=0.05)
+    caplog.set_level(logging.INFO, "quiver.engine.webhooks")
+    async with running(town.webhooks(client=limited)):
+        await town.until_asked()
+        await town.client.delete("v1", "Secret", SECRET_NAME, town.namespace)
+        await until(lambda: nothing_missing(town.secret()), within=10, every=0.05)
+        old = await keyring_of(town)
+        age = timedelta()
+        await until_rotated(town, old)
+    await Webhooks(limited, [], namespace=town.namespace).run()
+    with pytest.raises(NotFound):
+        await town.client.get(VALIDATING.api_version, VALIDATING.name, town.names)
+    assert caplog.records == []
+
+
+async def not_granted(town: Town, limited: Client) -> str | None:
+    """The API server learns of roles in its own time, too."""
+    for kind, namespace in ((SECRET, town.namespace), (VALIDATING, None), (MUTATING, None)):
+        name = SECRET_NAME if kind is SECRET else town.names
+        with suppress(NotFound):
+            await limited.get(kind.api_version, kind.name, name, namespace)
+    return None
+
+
+async def grant(town: Town, user: str) -> None:
+    """Through a ClusterRole for the configurations and a Role for the Secret."""
+
+    class OurController(ShopController):
+        resource = town.kind
+
+    rights = rights_of(OurController, town.namespace)
+    rbac = "rbac.authorization.k8s.io"
+    for scope, granted in (("ClusterRole", rights.admission), ("Role", rights.certificate)):
+        metadata = {"name": user} | ({"namespace": town.namespace} if scope == "Role" else {})
+        role = {"apiVersion": f"{rbac}/v1", "kind": scope, "metadata": metadata}
+        await town.client.create(role | {"rules": policy_rules(granted)})
+        bound = {
+            "apiVersion": f"{rbac}/v1",
+            "kind": f"{scope}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": rbac, "kind": scope, "name": user},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
+        }
+        await town.client.create(bound)
 
 
 async def test_somebodys_own_certificate_is_served_and_never_written(town: Town) -> None:

@@ -302,7 +302,9 @@ spec:
   - host: two.test
     http:
       paths:
-      - {path: /, pathType: ImplementationSpecific, backend: {service: {name: web, port: {number: 81}}}}
+      - path: /
+        pathType: ImplementationSpecific
+        backend: {service: {name: web, port: {number: 81}}}
   - http:
       paths:
       - pathType: Prefix

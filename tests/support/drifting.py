@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from quiver.engine.compare import APPLIED, difference, digest, stamped
+from quiver.engine.compare.scalars import Node
 from quiver.kube import ApiError, Client
 from quiver.kube.quantity import parse_quantity
 from support.desired_samples import Object, Sample
@@ -23,19 +24,27 @@ class Case(NamedTuple):
     live: Object
     answer: Object
     mutations: tuple[str, ...]
+    structure: Node | None
+
+    def __str__(self) -> str:
+        before = difference(self.desired, self.live, structure=self.structure)
+        after = difference(self.desired, self.answer, structure=self.structure)
+        how = " and ".join(self.mutations)
+        return f"{self.verdict}: {self.desired['kind']} after {how}: {before}, then {after}"
 
     @property
     def changes(self) -> bool:
-        return _bare(self.answer) != _bare(self.live)
+        return bool(_bare(self.answer) != _bare(self.live))
 
     @property
     def says_otherwise(self) -> bool:
         """Is it wanted otherwise than it was applied?"""
-        return self.live["metadata"].get("annotations", {}).get(APPLIED) != digest(self.desired)
+        applied: str = self.live["metadata"].get("annotations", {}).get(APPLIED)
+        return applied != digest(self.desired)
 
     @property
     def verdict(self) -> str:
-        found = difference(self.desired, self.live) is not None
+        found = difference(self.desired, self.live, structure=self.structure) is not None
         if self.changes:
             if found:
                 return "found"
@@ -47,14 +56,24 @@ class Case(NamedTuple):
     @property
     def settles(self) -> bool:
         """Is nothing left to do after the apply?"""
-        return difference(self.desired, self.answer) is None
+        return difference(self.desired, self.answer, structure=self.structure) is None
 
 
 class Drifting:
     """One object of a kind, through several rounds of change."""
 
-    def __init__(self, us: Client, them: Client, sample: Sample, namespace: str, seed: int) -> None:
+    def __init__(
+        self,
+        us: Client,
+        them: Client,
+        sample: Sample,
+        namespace: str,
+        seed: int,
+        *,
+        structure: Node | None = None,
+    ) -> None:
         self._us = us
+        self._structure = structure
         self._them = them
         self._random = Random(seed)
         self._rich = sample.rich
@@ -73,14 +92,15 @@ class Drifting:
                 self.tally["rejected"] += 1
 
     async def _round(self) -> None:
-        desired, how = self._desired, ()
+        desired, how = self._desired, list[str]()
         if self._random.random() < 0.4:
-            desired, *how = mutated(desired, self._rich, self._random)
+            desired, mutation = mutated(desired, self._rich, self._random)
+            how.append(f"our {mutation}")
         if not how or self._random.random() < 0.5:
-            how = (*how, await self._drift())
+            how.append(f"their {await self._drift()}")
         wanted = stamped(desired)
         answer = await self._us.apply(wanted, force=True, dry_run=True)
-        case = Case(desired, self._live, answer, tuple(how))
+        case = Case(desired, self._live, answer, tuple(how), self._structure)
         self._count(case)
         if case.settles:
             self._live = await self._us.apply(wanted, force=True)
@@ -90,7 +110,7 @@ class Drifting:
         drifted, how = mutated(_without_metadata(self._live), self._rich, self._random)
         drifted["metadata"] = drifted.get("metadata", {}) | _identity(self._live)
         self._live = await self._them.replace(drifted)
-        return f"their {how}"
+        return how
 
     def _count(self, case: Case) -> None:
         verdict = case.verdict
@@ -123,6 +143,8 @@ def _bare(obj: Object) -> Any:
 def _in_one_spelling(value: Any) -> Any:
     """Quantities as numbers; of null and an empty list the server shows the one or the other."""
     match value:
+        case bool():
+            return str(value)  # To Python, 1 is True.
         case dict():
             return {
                 name: parse_quantity(inner) if name in QUANTITIES else _in_one_spelling(inner)

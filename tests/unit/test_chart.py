@@ -162,6 +162,7 @@ def test_values_become_flags(chart: Path) -> None:
         "--webhook-bind-address=",
         "--no-leader-elect",
         "--leader-elect-namespace=ops",
+        "--leader-elect-name=quiver",
         "--no-install-crds",
         "--take-over-crds=x.example.com",
         "--workers=4",
@@ -252,7 +253,7 @@ def test_what_is_generated_is_in_step_with_the_code() -> None:
 
 
 def test_the_operator_knows_every_flag_that_it_is_given() -> None:
-    given = [_arguments(render()), _manager_arguments()]
+    given = [_arguments(render()), _arguments(render({"shards": True})), _manager_arguments()]
     for arguments in given:
         parser().parse_args(arguments)
 

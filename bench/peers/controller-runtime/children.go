@@ -1,13 +1,12 @@
 package main
 
 import (
-	"maps"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The functions here set only what the operator wants and keep what the API server defaulted.
@@ -26,26 +25,39 @@ func (set *VecodexSet) roles() []namedRole {
 	}
 }
 
-func labelsOf(name string) map[string]string {
-	return map[string]string{"app": name}
+func (set *VecodexSet) child(component string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: set.Name + "-" + component, Namespace: set.Namespace}
 }
 
-func withLabels(meta *metav1.ObjectMeta, labels map[string]string) {
-	if meta.Labels == nil {
-		meta.Labels = make(map[string]string, len(labels))
+func selectorOf(child metav1.Object) map[string]string {
+	return map[string]string{"app": child.GetName()}
+}
+
+func setLabels(child client.Object, set *VecodexSet, component string) {
+	labels := child.GetLabels()
+	if labels == nil {
+		labels = make(map[string]string, 4)
 	}
-	maps.Copy(meta.Labels, labels)
+	labels["app.kubernetes.io/name"] = "vecodex"
+	labels["app.kubernetes.io/instance"] = set.Name
+	labels["app.kubernetes.io/component"] = component
+	labels["app.kubernetes.io/managed-by"] = "quiver"
+	child.SetLabels(labels)
 }
 
 func setDeployment(deployment *appsv1.Deployment, role namedRole) {
-	labels := labelsOf(deployment.Name)
-	withLabels(&deployment.ObjectMeta, labels)
-	withLabels(&deployment.Spec.Template.ObjectMeta, labels)
-	deployment.Spec.Replicas = &role.Replicas
-	if deployment.Spec.Selector == nil {
-		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	spec, selector := &deployment.Spec, selectorOf(deployment)
+	spec.Replicas = &role.Replicas
+	if spec.Selector == nil {
+		spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
 	}
-	pod := &deployment.Spec.Template.Spec
+	quarter := intstr.FromString("25%")
+	spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+	spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+		MaxSurge: &quarter, MaxUnavailable: &quarter,
+	}
+	spec.Template.Labels = selector
+	pod := &spec.Template.Spec
 	if len(pod.Containers) != 1 || pod.Containers[0].Name != role.name {
 		pod.Containers = []corev1.Container{{Name: role.name}}
 	}
@@ -54,27 +66,27 @@ func setDeployment(deployment *appsv1.Deployment, role namedRole) {
 }
 
 func setService(service *corev1.Service) {
-	labels := labelsOf(service.Name)
-	withLabels(&service.ObjectMeta, labels)
-	service.Spec.Selector = labels
+	service.Spec.Type = corev1.ServiceTypeClusterIP
+	service.Spec.Selector = selectorOf(service)
 	if len(service.Spec.Ports) != 1 {
 		service.Spec.Ports = make([]corev1.ServicePort, 1)
 	}
 	port := &service.Spec.Ports[0]
+	port.Name = "http"
 	port.Protocol = corev1.ProtocolTCP
 	port.Port = 80
-	port.TargetPort = intstr.FromInt32(8080)
+	port.TargetPort = intstr.FromInt32(44400)
 }
 
-func setIngress(ingress *networkingv1.Ingress, host, service string) {
+func setIngress(ingress *networkingv1.Ingress, set *VecodexSet) {
 	prefix := networkingv1.PathTypePrefix
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-		Name: service,
+		Name: set.child("coordinator").Name,
 		Port: networkingv1.ServiceBackendPort{Number: 80},
 	}}
 	paths := []networkingv1.HTTPIngressPath{{Path: "/", PathType: &prefix, Backend: backend}}
 	ingress.Spec.Rules = []networkingv1.IngressRule{{
-		Host: host,
+		Host: set.Spec.Ingress.Host,
 		IngressRuleValue: networkingv1.IngressRuleValue{
 			HTTP: &networkingv1.HTTPIngressRuleValue{Paths: paths},
 		},

@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,53 +36,53 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !set.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
+	var deployments []*appsv1.Deployment
 	for _, role := range set.roles() {
-		if err := r.ensureRole(ctx, set, role); err != nil {
+		deployment, err := r.ensureRole(ctx, set, role)
+		if err != nil {
 			return ctrl.Result{}, err
 		}
+		deployments = append(deployments, deployment)
 	}
 	if err := r.ensureIngress(ctx, set); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.report(ctx, set)
+	return ctrl.Result{}, r.report(ctx, set, deployments)
 }
 
-func (r *reconciler) ensureRole(ctx context.Context, set *VecodexSet, role namedRole) error {
-	child := metav1.ObjectMeta{Name: set.Name + "-" + role.name, Namespace: set.Namespace}
-	deployment := &appsv1.Deployment{ObjectMeta: child}
-	if err := r.ensure(ctx, set, deployment, func() { setDeployment(deployment, role) }); err != nil {
-		return err
+func (r *reconciler) ensureRole(
+	ctx context.Context, set *VecodexSet, role namedRole,
+) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{ObjectMeta: set.child(role.name)}
+	err := r.ensure(ctx, set, deployment, role.name, func() { setDeployment(deployment, role) })
+	if err != nil {
+		return nil, err
 	}
-	service := &corev1.Service{ObjectMeta: child}
-	return r.ensure(ctx, set, service, func() { setService(service) })
+	service := &corev1.Service{ObjectMeta: set.child(role.name)}
+	return deployment, r.ensure(ctx, set, service, role.name, func() { setService(service) })
 }
 
 func (r *reconciler) ensureIngress(ctx context.Context, set *VecodexSet) error {
-	child := metav1.ObjectMeta{Name: set.Name + "-ingress", Namespace: set.Namespace}
-	ingress := &networkingv1.Ingress{ObjectMeta: child}
-	return r.ensure(ctx, set, ingress, func() {
-		setIngress(ingress, set.Spec.Ingress.Host, set.Name+"-coordinator")
-	})
+	ingress := &networkingv1.Ingress{ObjectMeta: set.child("ingress")}
+	return r.ensure(ctx, set, ingress, "ingress", func() { setIngress(ingress, set) })
 }
 
-func (r *reconciler) ensure(ctx context.Context, set *VecodexSet, child client.Object, desire func()) error {
+func (r *reconciler) ensure(
+	ctx context.Context, set *VecodexSet, child client.Object, component string, desire func(),
+) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, child, func() error {
+		setLabels(child, set, component)
 		desire()
 		return controllerutil.SetControllerReference(set, child, r.Scheme())
 	})
 	return err
 }
 
-func (r *reconciler) report(ctx context.Context, set *VecodexSet) error {
+func (r *reconciler) report(
+	ctx context.Context, set *VecodexSet, deployments []*appsv1.Deployment,
+) error {
 	before := set.DeepCopyObject().(*VecodexSet)
-	set.Status.ObservedGeneration = set.Generation
-	meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
-		Type:               "Reconciled",
-		Status:             metav1.ConditionTrue,
-		ObservedGeneration: set.Generation,
-		Reason:             "Applied",
-		Message:            "All objects are as the spec says.",
-	})
+	setStatus(set, deployments)
 	if equality.Semantic.DeepEqual(before.Status, set.Status) {
 		return nil
 	}

@@ -26,9 +26,24 @@ type VecodexSetSpec struct {
 	Ingress     IngressSpec `json:"ingress"`
 }
 
+type RoleStatus struct {
+	Summary  string `json:"summary"`
+	Desired  int32  `json:"desired"`
+	Replicas int32  `json:"replicas"`
+	Ready    int32  `json:"ready"`
+	Updated  int32  `json:"updated"`
+	Image    string `json:"image"`
+}
+
 type VecodexSetStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Phase              string             `json:"phase,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	Selector           string             `json:"selector,omitempty"`
+	Endpoint           string             `json:"endpoint,omitempty"`
+	Coordinator        RoleStatus         `json:"coordinator"`
+	Writer             RoleStatus         `json:"writer"`
+	Searcher           RoleStatus         `json:"searcher"`
 }
 
 type VecodexSet struct {

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import aiohttp
 import kopf
-
 from bench.peers.access import access
 from bench.peers.children import children, status
 
@@ -48,7 +47,7 @@ async def sets(body, uid, **_):
 async def ensure(body, memo, patch, **_):
     desired = children(body)
     await asyncio.gather(*(apply(memo.session, path, child) for path, child in desired))
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     patch.status.update(status(body, now))
 
 
@@ -56,7 +55,9 @@ async def ensure(body, memo, patch, **_):
 @kopf.on.event("", "v1", "services")
 @kopf.on.event("networking.k8s.io", "v1", "ingresses")
 async def heal(event, body, memo, sets, **_):
-    owner = next((it for it in body.metadata.get("ownerReferences", []) if it.get("controller")), {})
+    owner = next(
+        (it for it in body.metadata.get("ownerReferences", []) if it.get("controller")), {}
+    )
     for vecodex_set in sets.get(owner.get("uid"), ()):
         for path, child in children(vecodex_set):
             if is_same(child, body) and needs_apply(event, child, body):

@@ -27,16 +27,6 @@ def add_to(groups: "Groups[argparse.ArgumentParser]") -> None:
     _add_images(verbs)
 
 
-def is_sentence(error: Exception) -> bool:
-    """Whether an error is one that a person is told as it is, without a traceback."""
-    from quiver.devcluster.errors import DevClusterError
-    from quiver.images import ImageError
-    from quiver.kube import ConfigError
-    from quiver.kube.errors import KubeError
-
-    return isinstance(error, DevClusterError | ImageError | ConfigError | KubeError)
-
-
 def _add_up(verbs: "Groups[argparse.ArgumentParser]") -> None:
     up = verbs.add_parser("up", help="start a cluster, or find that it is up")
     _add_name(up)

@@ -18,10 +18,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 141
     except Exception as error:
-        if not dev.is_sentence(error):
+        if not is_sentence(error):
             raise
         print(f"quiver: {error}", file=sys.stderr)
         return 1
+
+
+def is_sentence(error: Exception) -> bool:
+    """Whether an error is one that a person is told as it is, without a traceback."""
+    from quiver.devcluster.errors import DevClusterError
+    from quiver.images import ImageError
+    from quiver.kube import ConfigError, KubeError
+    from quiver.operators import UnknownController
+
+    sentences = DevClusterError | ImageError | ConfigError | KubeError | UnknownController
+    return isinstance(error, sentences)
 
 
 def parser() -> argparse.ArgumentParser:

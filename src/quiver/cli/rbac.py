@@ -2,8 +2,9 @@
 
 import argparse
 
-from quiver.cli.choice import add_controllers, words
+from quiver.cli.choice import add_controllers
 from quiver.cli.dev import Groups
+from quiver.engine.manifests import add_rbac_arguments, print_rbac
 
 
 def add_to(groups: "Groups[argparse.ArgumentParser]") -> None:
@@ -13,42 +14,11 @@ def add_to(groups: "Groups[argparse.ArgumentParser]") -> None:
         description="Prints the least roles with which the operator works, and their bindings.",
     )
     add_controllers(rbac)
-    rbac.add_argument(
-        "--namespace", default="quiver-system",
-        help="where the operator runs (default: quiver-system)",
-    )  # fmt: skip
-    rbac.add_argument(
-        "--service-account", default="quiver", metavar="NAME",
-        help="as whom it runs there (default: quiver)",
-    )  # fmt: skip
-    rbac.add_argument(
-        "--namespaces", type=words, default=[], metavar="A,B",
-        help="the namespaces that it is limited to (default: all)",
-    )  # fmt: skip
-    rbac.add_argument(
-        "--install-crds", action=argparse.BooleanOptionalAction, default=True,
-        help="whether it installs its CustomResourceDefinitions",
-    )  # fmt: skip
-    rbac.add_argument(
-        "--webhooks", action=argparse.BooleanOptionalAction, default=True,
-        help="whether it answers admission webhooks",
-    )  # fmt: skip
+    add_rbac_arguments(rbac, name="quiver", namespace="quiver-system")
     rbac.set_defaults(run=_rbac)
 
 
 def _rbac(arguments: argparse.Namespace) -> int:
-    from quiver.engine.crd.manifest import as_yaml
-    from quiver.engine.roles import Setting, bound, operator_roles
     from quiver.operators import chosen
 
-    setting = Setting(
-        namespace=arguments.namespace,
-        watched=arguments.namespaces,
-        installs_definitions=arguments.install_crds,
-        answers_webhooks=arguments.webhooks,
-    )
-    roles = operator_roles(chosen(arguments.controllers), setting)
-    account, namespace = arguments.service_account, arguments.namespace
-    bindings = [bound(role, account=account, namespace=namespace) for role in roles]
-    print(as_yaml([*roles, *bindings]), end="")
-    return 0
+    return print_rbac(arguments, chosen(arguments.controllers), name="quiver")

@@ -25,7 +25,7 @@ from quiver.engine.identity import identity_of, replaced
 from quiver.engine.kinds import Key, Kind, kind_of
 from quiver.engine.leadership import Leadership
 from quiver.engine.metrics import Metrics
-from quiver.engine.outcome import Decision, Next, Outcome, Terminal, Transient, next_attempt
+from quiver.engine.outcome import Decision, Outcome, Terminal, Transient, next_attempt
 from quiver.engine.reconcilemetrics import Ending, ending_of
 from quiver.engine.reporting import is_same, stamped, with_failure, with_waiting
 from quiver.engine.tracing import Tracing
@@ -226,7 +226,7 @@ class Attempt(Generic[R]):
         reported = case.turn.reported if case.turn else None
         generation, at = case.obj.metadata.generation, self._around.now()
         if decision.failed:
-            if decision.next is Next.BACKOFF and failures < SILENT_FAILURES:
+            if not decision.is_told_at_once and failures < SILENT_FAILURES:
                 return
             status = with_failure(before, decision, generation=generation, at=at)
         elif reported is not None:

@@ -1,9 +1,10 @@
 """Counters, gauges and histograms, and their text as Prometheus reads it.
 
-Own code rather than prometheus-client, as measured: importing that costs 2.7 MB, an observation
-in a histogram with 40 buckets 1.1 to 2.2 µs against 0.2 µs here, and 100 such histograms 56 ms of a
-standing event loop per scrape. It pays for locks and for many processes; here everything happens
-on one event loop, so there are no locks: what is touched from a thread may lose a count.
+Own code rather than prometheus-client, as measured side by side: importing that takes 2.7 MB, an
+observation in a histogram with 40 buckets 1 to 2 µs against 0.2 µs here, and the text of 100 such
+histograms twenty times as long, during which the event loop stands still. It pays for threads and
+many processes. Here everything happens on one event loop, without locks: what is counted from
+another thread may be lost.
 """
 
 from bisect import bisect_left

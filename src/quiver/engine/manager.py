@@ -9,7 +9,7 @@ once and never beside us.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,12 +125,7 @@ class Manager:
         """See to the definitions; an API server that cannot be reached yet is waited for."""
         while True:
             try:
-                self._standings = await settle(
-                    self._unfenced,
-                    self._controllers.values(),
-                    install=self._definitions.install,
-                    take_over=self._definitions.take_over,
-                )
+                self._standings = await self._judged(self._controllers)
                 break
             except* KubeError as errors:
                 log.warning("The definitions cannot be settled yet: %s", errors.exceptions[0])
@@ -140,6 +135,14 @@ class Manager:
             if isinstance(standing, On):
                 self._runners[name] = self._runner(name)
         self._is_settled = True
+
+    async def _judged(self, names: Iterable[str]) -> dict[str, Standing]:
+        return await settle(
+            self._unfenced,
+            [self._controllers[name] for name in names],
+            install=self._definitions.install,
+            take_over=self._definitions.take_over,
+        )
 
     def _tell(self, name: str, standing: Standing) -> None:
         match standing:
@@ -158,18 +161,18 @@ class Manager:
 
     async def _run_later(self, name: str) -> None:
         """Start a controller when the definition of its kind turns up."""
-        controller = self._controllers[name]
-        standing: Standing = self._standings[name]
-        while not isinstance(standing, On):
+        resource = self._controllers[name].resource
+        while isinstance(self._standings[name], Waiting):
             try:
-                standing = await until_established(
-                    self._unfenced, controller.resource.definition.name
-                )
-            except KubeError as error:
-                log.debug("%s: %s", kind_of(controller.resource), error)
-                await asyncio.sleep(_RETRY)
-        self._standings[name] = standing
-        self._tell(name, standing)
+                await until_established(self._unfenced, resource.definition.name)
+                # Whose it is has to be judged like that of any other.
+                self._standings |= await self._judged([name])
+            except* KubeError as errors:
+                log.debug("%s: %s", kind_of(resource), errors.exceptions[0])
+            await asyncio.sleep(_RETRY)
+        self._tell(name, self._standings[name])
+        if not isinstance(self._standings[name], On):
+            return
         runner = self._runners[name] = self._runner(name)
         for informer in runner.informers():
             await informer.synced()

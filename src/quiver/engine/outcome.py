@@ -50,10 +50,14 @@ class ReconcileError(Exception):
     """A reconcile failed, and this is the sentence for people. Retried with backoff."""
 
     next: ClassVar[Next] = Next.BACKOFF
+    is_told_at_once: ClassVar[bool] = True
+    """Whether people should know after the first failure, or only when it does not pass."""
 
 
 class Transient(ReconcileError):
     """Expected to pass by itself: retried with backoff."""
+
+    is_told_at_once: ClassVar[bool] = False
 
 
 class Terminal(ReconcileError):
@@ -75,6 +79,7 @@ class Decision:
     """In seconds; only for LATER."""
     message: str = ""
     """For people; empty when there is nothing to say."""
+    is_told_at_once: bool = True
 
 
 def next_attempt(ended: Outcome | Exception) -> Decision:
@@ -89,9 +94,17 @@ def next_attempt(ended: Outcome | Exception) -> Decision:
         case ExceptionGroup():
             return _all_of([next_attempt(error) for error in _members(ended)])
         case ReconcileError():
-            return Decision(ended.next, failed=True, message=str(ended))
+            return Decision(
+                ended.next,
+                failed=True,
+                message=str(ended),
+                is_told_at_once=ended.is_told_at_once,
+            )
         case _:
-            return Decision(Next.BACKOFF, failed=True, message=_sentence(ended))
+            at_once = not isinstance(ended, KubeError)
+            return Decision(
+                Next.BACKOFF, failed=True, message=_sentence(ended), is_told_at_once=at_once
+            )
 
 
 def _later(after: float, message: str) -> Decision:
@@ -111,7 +124,10 @@ def _all_of(failures: list[Decision]) -> Decision:
     retried = any(failure.next is Next.BACKOFF for failure in failures)
     messages = dict.fromkeys(failure.message for failure in failures)
     return Decision(
-        Next.BACKOFF if retried else Next.ON_CHANGE, failed=True, message="; ".join(messages)
+        Next.BACKOFF if retried else Next.ON_CHANGE,
+        failed=True,
+        message="; ".join(messages),
+        is_told_at_once=any(failure.is_told_at_once for failure in failures),
     )
 
 

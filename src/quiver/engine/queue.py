@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 FIRST_BACKOFF = 0.005
-LONGEST_BACKOFF = 1000.0
+LONGEST_BACKOFF = 300.0
 LATEST_TURN = 16
 """Of this many hand-outs in a row, at least one goes to the key that has waited longest."""
 

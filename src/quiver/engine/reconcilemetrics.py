@@ -39,10 +39,10 @@ def ending_of(ended: Outcome | Exception) -> Ending:
             return Ending.REQUEUE_AFTER
         case Terminal():
             return Ending.TERMINAL
+        case TimeoutError():  # First: the engine's own is a `ReconcileError` too.
+            return Ending.TIMEOUT
         case ReconcileError() | KubeError():
             return Ending.ERROR
-        case TimeoutError():
-            return Ending.TIMEOUT
         case ExceptionGroup():
             return min(map(ending_of, ended.exceptions), key=_WORST_FIRST.index)
         case _:

@@ -1,9 +1,9 @@
-"""Counting requests to API servers, and chaining what sits under a client."""
+"""Counting requests to API servers."""
 
 from collections.abc import Callable
 
 from quiver.engine.instruments import Counter, Histogram, Registry
-from quiver.kube.interceptor import Interceptor, Send
+from quiver.kube.interceptor import Send
 from quiver.kube.request import Answer, Request
 
 REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -68,15 +68,3 @@ class RequestMetrics:
     def _duration(self, method: str) -> Histogram:
         duration = self._families.duration.of(method, self._host)
         return self._durations.setdefault(method, duration)
-
-
-def chained(first: Interceptor, *others: Interceptor) -> Interceptor:
-    """One interceptor of several; the first is nearest to the caller."""
-    if not others:
-        return first
-    rest = chained(*others)
-
-    async def both(request: Request, send: Send) -> Answer:
-        return await first(request, lambda passed: rest(passed, send))
-
-    return both

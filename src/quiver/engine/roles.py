@@ -25,6 +25,8 @@ AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 class Setting:
     """How the operator runs, as far as its rights depend on it."""
 
+    name: str = "quiver"
+    """What its roles are called, or begin with."""
     namespace: str = NAMESPACE
     watched: Sequence[str] = ()
     """The namespaces that it is limited to; none means all."""
@@ -34,10 +36,10 @@ class Setting:
 
 def operator_roles(controllers: Iterable[AnyController], setting: Setting) -> list[Object]:
     """One role for the process and, for each controller, those in which its rights are."""
-    roles = _roles("quiver", base_rights(), setting)
+    roles = _roles(setting.name, base_rights(), setting)
     for controller in controllers:
         rights = rights_of(controller, setting.namespace)
-        roles += _roles(f"quiver-{controller.name}", rights, setting)
+        roles += _roles(f"{setting.name}-{controller.name}", rights, setting)
     return roles
 
 

@@ -1,6 +1,6 @@
 """What the API server's refusals mean for a reconcile, in words for the owner of the object."""
 
-from quiver.engine.outcome import ReconcileError, Terminal, Transient, Wait
+from quiver.engine.outcome import ReconcileError, Transient, Wait
 from quiver.kube import (
     ApiError,
     ApplyConflict,
@@ -15,12 +15,16 @@ from quiver.kube import (
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
-class QuotaExceeded(Transient):
+class QuotaExceeded(ReconcileError):
     """Retried: quota may be raised or become free at any time, and no watch would tell."""
 
 
-class NotOurs(Terminal):
-    """An object of that name exists and belongs to somebody else."""
+class NotOurs(ReconcileError):
+    """An object of that name belongs to somebody else. Retried: he may take it away."""
+
+
+class Refused(ReconcileError):
+    """The server or one of its webhooks says no. Retried: its rules may change."""
 
 
 def is_uncertain(error: KubeError) -> bool:
@@ -49,16 +53,16 @@ def explained(error: KubeError, what: str) -> ReconcileError:
                 "quota or ask for less; it is tried again by itself"
             )
         case Forbidden():
-            return Transient(
+            return Refused(
                 f"the operator may not write {what}: {error.message}. Give its service account "
                 "this right (`quiver rbac` prints all that it needs)"
             )
         case Invalid():
-            return Terminal(f"the server refuses {what}: {error.message}")
+            return Refused(f"the server refuses {what}: {error.message}")
         case ApplyConflict():
             owners = ", ".join(sorted(error.managers))
             fields = ", ".join(conflict.field for conflict in error.fields)
-            return Terminal(
+            return Refused(
                 f"{what} is shared, and {fields} belongs to {owners}: remove it there, or here"
             )
         case Conflict():

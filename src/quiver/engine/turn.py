@@ -79,6 +79,10 @@ class Turn(Generic[R]):
         found = (store.get(key) for key in store.owned_by(self.parent.uid))
         return [msgspec.json.decode(raw) for raw in found if raw is not None]
 
+    def children(self) -> list[Object]:
+        """All of them, of the kinds that the controller owns."""
+        return [child for kind in self._controller.owns for child in self.owned(kind)]
+
     def every(self, kind: Kind, as_: type[V]) -> list[V]:
         """All cached objects of a watched kind, decoded into the fields that a Struct names."""
         decoder = msgspec.json.Decoder(as_)

@@ -61,14 +61,13 @@ def plan(
     starting = _starting(pending, rolling, live) if in_order else pending
     held = [role for role in pending if role not in starting]
     blocking = [role for role in rolling if role not in starting] or starting
-    reason = _reason(blocking[0], live) if held else ""
     return Plan(
         objects=tuple(
             held_back(wanted[role], live[role]) if role in held else wanted[role] for role in ORDER
         ),
         starting=tuple(starting),
         rolling=tuple(rolling),
-        waiting=dict.fromkeys(held, reason),
+        waiting={role: _reason(role, blocking, starting, live) for role in held},
         halted=_halted(set(rolling) - set(starting), live, troubles) if in_order else "",
     )
 
@@ -96,7 +95,9 @@ def is_rolling(live: Object) -> bool:
 def is_replacing(live: Object) -> bool:
     """Whether pods of two templates are there, as far as the Deployment's controller has told."""
     status = live.get("status") or {}
-    if _was_complete(status) or progress(_as_observed(live)).state is State.CURRENT:
+    if not _is_observed(live):
+        return bool(status.get("replicas", 0) > status.get("updatedReplicas", 0))
+    if _was_complete(status) or progress(live).state is State.CURRENT:
         return False
     return _annotations(live).get(_REVISION, "1") != "1"
 
@@ -132,13 +133,14 @@ def _is_observed(live: Object) -> bool:
     return not observed or observed >= live["metadata"].get("generation", 0)
 
 
-def _as_observed(live: Object) -> Object:
-    metadata = {key: it for key, it in live["metadata"].items() if key != "generation"}
-    return live | {"metadata": metadata}
-
-
-def _reason(blocking: Role, live: Mapping[Role, Object]) -> str:
-    return f"waiting for {blocking}: {_how_far(live[blocking])}"
+def _reason(
+    held: Role, blocking: list[Role], starting: list[Role], live: Mapping[Role, Object]
+) -> str:
+    first = next((role for role in blocking if role is not held), None)
+    if first is None:
+        return "waiting until its last change was seen by the Deployment's controller"
+    how_far = "its change is about to begin" if first in starting else _how_far(live[first])
+    return f"waiting for {first}: {how_far}"
 
 
 def _how_far(live: Object) -> str:

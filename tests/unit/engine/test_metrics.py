@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client import Histogram as TheirHistogram
 from prometheus_client.parser import text_string_to_metric_families
 
+from quiver.engine.attempt import TimedOut
 from quiver.engine.eventseries import EventCounts
 from quiver.engine.instruments import Histogram, Registry
 from quiver.engine.metrics import CacheSize, Metrics
@@ -20,13 +21,10 @@ from quiver.engine.processstats import add_process_metrics
 from quiver.engine.queue import WorkQueue
 from quiver.engine.queuemetrics import QUEUE_SECONDS
 from quiver.engine.reconcilemetrics import RECONCILE_SECONDS, Ending, ending_of
-from quiver.engine.requestmetrics import chained
 from quiver.kube.errors import Unreachable
 from quiver.kube.faults import CannedAnswer
-from quiver.kube.interceptor import Send
+from quiver.kube.interceptor import Send, chained
 from quiver.kube.request import Answer, Request
-
-Labels = dict[str, str]
 
 
 class Scrape:
@@ -41,8 +39,8 @@ class Scrape:
             for sample in family.samples
         }
 
-    def __call__(self, name: str, **labels: str) -> float:
-        return self._values[name, frozenset(labels.items())]
+    def __call__(self, metric: str, /, **labels: str) -> float:
+        return self._values[metric, frozenset(labels.items())]
 
     def bounds_of(self, name: str) -> list[str]:
         wanted = f"{name}_bucket"
@@ -122,6 +120,7 @@ def test_a_reconcile_is_timed_and_its_worker_is_free_again(metrics: Metrics) -> 
         (Unreachable("away"), Ending.ERROR),
         (Terminal("wrong"), Ending.TERMINAL),
         (TimeoutError(), Ending.TIMEOUT),
+        (TimedOut("late"), Ending.TIMEOUT),
         (KeyError("x"), Ending.UNEXPECTED),
         (ExceptionGroup("", [Terminal("a"), Terminal("b")]), Ending.TERMINAL),
         (ExceptionGroup("", [Terminal("a"), Transient("b")]), Ending.ERROR),
@@ -274,6 +273,7 @@ def test_labels_must_be_complete() -> None:
         Registry().counter("x_total", "X.", "a", "b").of("only one")
 
 
+# The parser in Python ends a line at \r, that of Prometheus does not.
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=30))
 def test_any_label_value_comes_back_as_it_was(value: str) -> None:
     registry = Registry()

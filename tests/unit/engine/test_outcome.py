@@ -58,7 +58,17 @@ def test_an_unfinished_outcome_ends_a_chain_of_phases(outcome: Outcome) -> None:
     ],
 )
 def test_an_error_is_retried_as_its_type_says(error: ReconcileError, then: Next) -> None:
-    assert next_attempt(error) == Decision(then, failed=True, message="the bucket is full")
+    decision = next_attempt(error)
+    assert (decision.next, decision.failed, decision.message) == (then, True, "the bucket is full")
+
+
+def test_only_what_may_pass_by_itself_is_not_told_at_once() -> None:
+    assert not next_attempt(Transient("the network is slow")).is_told_at_once
+    assert not next_attempt(Unreachable("no answer")).is_told_at_once
+    assert next_attempt(Terminal("there is no such version")).is_told_at_once
+    assert next_attempt(ReconcileError("the quota is used up")).is_told_at_once
+    together = ExceptionGroup("", [Transient("slow"), ReconcileError("quota")])
+    assert next_attempt(together).is_told_at_once
 
 
 def test_an_error_of_an_operator_inherits_its_policy() -> None:
@@ -73,7 +83,8 @@ def test_an_error_of_an_operator_inherits_its_policy() -> None:
     [Conflict(409, "Conflict", "helm owns .spec.replicas"), Unreachable("no answer in 5 s")],
 )
 def test_what_the_api_server_said_is_retried_and_quoted(error: Exception) -> None:
-    assert next_attempt(error) == Decision(Next.BACKOFF, failed=True, message=str(error))
+    decision = next_attempt(error)
+    assert (decision.next, decision.message) == (Next.BACKOFF, str(error))
 
 
 def test_an_unexpected_error_is_retried_but_never_quoted() -> None:

@@ -9,7 +9,7 @@ from quiver.engine.ownership import as_applied, moved
 
 Object = dict[str, Any]
 
-TREES = st.recursive(
+TREES: st.SearchStrategy[Object] = st.recursive(
     st.just({}),
     lambda inner: st.dictionaries(st.sampled_from(["f:a", "f:b", 'k:{"name":"c"}', "."]), inner),
     max_leaves=8,
@@ -86,7 +86,7 @@ def test_former_managers_give_what_they_applied_and_what_they_updated() -> None:
         entry("kube-controller-manager", "Update", {"f:spec": {"f:c": {}}}),
     ]
     result = moved(entries, {"helm", "argocd"}, "quiver")
-    fields = {"f:spec": {"f:a": {}, "f:b": {}}}
+    fields: Object = {"f:spec": {"f:a": {}, "f:b": {}}}
     assert result == [entry("quiver", "Apply", fields), entries[2]]
 
 

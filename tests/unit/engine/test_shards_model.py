@@ -1,26 +1,23 @@
 """Every order of crashes, pauses, joins, departures and lost answers, on a simulated clock.
 
 The replicas are the real `Tenure`s; the server, the network and the watches are simulated. A
-replica for which no rule is run is paused. Requests are in flight until a rule lets them land, and
-their answers until a rule delivers them: both may never happen, or long after the sender is dead.
+replica to which nothing happens is paused. A request is in flight until it lands, and its answer
+until it arrives: both may never happen, or long after the sender is dead.
 """
 
+import random
 from dataclasses import dataclass, field
 from itertools import combinations, count
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+import pytest
 
 from quiver.engine.leases import Hold
 from quiver.engine.shardmap import ShardMap, new_map
 from quiver.engine.tenure import Moves, Tenure
 
 SHARDS = 5
+WALKS, EVENTS = 400, 250
 DURATION, RENEW_DEADLINE, RETRY = 15.0, 10.0, 2.0
-
-REPLICA = st.integers(0, 3)
-FLIGHT = st.integers(0, 9)
 
 Facts = tuple[tuple[str, str, float | None], ...]
 
@@ -80,151 +77,113 @@ class Flight:
     answer: int | ShardMap | None = None
 
 
-class Cluster(RuleBasedStateMachine):
-    def __init__(self) -> None:
-        super().__init__()
+class World:
+    """Each public method is one thing that may happen; `chance` decides to whom."""
+
+    def __init__(self, chance: random.Random) -> None:
         self.now = 0.0
         self.server = Server()
         self.server.note()
         self.replicas: list[Replica] = []
         self.flights: list[Flight] = []
-        self.names = count()
+        self._chance = chance
+        self._names = count()
 
-    # Time
+    def time_passes(self) -> None:
+        steps = [0.5, 1.0, RETRY, RETRY, RENEW_DEADLINE - 1, DURATION - RENEW_DEADLINE]
+        self.now += self._chance.choice(steps)
 
-    @rule(seconds=st.sampled_from([0.5, 1.0, RETRY, RETRY, 5.0, RENEW_DEADLINE - 0.5, DURATION]))
-    def time_passes(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule()
-    def all_is_well_for_a_while(self) -> None:
-        self._calm_round()
-
-    # Coming and going
-
-    @precondition(lambda self: len(self.replicas) < 4)
-    @rule()
     def join(self) -> None:
-        self._add(frozenset())
+        if len(self.replicas) < 3:
+            self._add(frozenset())
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def crash(self, replica: int) -> None:
-        self.replicas.remove(self._the(replica))
+    def crash(self) -> None:
+        for replica in self._somebody():
+            self.replicas.remove(replica)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def come_back_if_the_hold_is_over(self, replica: int) -> None:
-        old = self._the(replica)
-        if not old.tenure.hold.is_valid(self.now):
-            self._succeed(old)
+    def come_back_if_the_hold_is_over(self) -> None:
+        for replica in self._somebody():
+            if not replica.tenure.hold.is_valid(self.now):
+                self._succeed(replica)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def leave(self, replica: int) -> None:
-        self._the(replica).tenure.leaving = True
+    def leave(self) -> None:
+        for replica in self._somebody():
+            replica.tenure.leaving = True
 
-    @rule()
     def go_in_order(self) -> None:
-        for replica in [replica for replica in self.replicas if replica.tenure.has_left]:
-            self._go(replica)
+        for replica in self._somebody():
+            if replica.tenure.has_left:
+                self._go(replica)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def somebody_deletes_a_heartbeat(self, replica: int) -> None:
-        self.server.heartbeats.pop(self._the(replica).tenure.me, None)
-        self.server.note()
+    def a_heartbeat_is_deleted_by_hand(self) -> None:
+        for replica in self._somebody():
+            self.server.heartbeats.pop(replica.tenure.me, None)
+            self.server.note()
 
-    # Requests
+    def renew(self) -> None:
+        for replica in self._somebody():
+            self._renew(replica)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def renew(self, replica: int) -> None:
-        self._renew(self._the(replica))
+    def renew_and_hear_of_it(self) -> None:
+        for replica in self._somebody():
+            if flight := self._renew(replica):
+                self._land(flight)
+                self._deliver(flight)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def renew_unheard(self, replica: int) -> None:
-        if flight := self._renew(self._the(replica)):
-            self._land(flight)
+    def begin_to_look(self) -> None:
+        for replica in self._somebody():
+            replica.looking_since = self.now
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def begin_to_look(self, replica: int) -> None:
-        self._the(replica).looking_since = self.now
+    def move(self) -> None:
+        for replica in self._somebody():
+            self._move(replica)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def move(self, replica: int) -> None:
-        self._move(self._the(replica))
+    def move_and_hear_of_it(self) -> None:
+        for replica in self._somebody():
+            replica.looking_since = self.now
+            if flight := self._move(replica):
+                self._land(flight)
+                self._deliver(flight)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def move_and_hear_of_it(self, replica: int) -> None:
-        if flight := self._move(self._the(replica)):
-            self._land(flight)
-            self._deliver(flight)
-
-    @precondition(lambda self: self.flights)
-    @rule(flight=FLIGHT)
-    def land(self, flight: int) -> None:
-        self._land(self.flights[flight % len(self.flights)])
-
-    @precondition(lambda self: self.flights)
-    @rule(flight=FLIGHT)
-    def land_and_deliver(self, flight: int) -> None:
-        landed = self.flights[flight % len(self.flights)]
-        self._land(landed)
-        self._deliver(landed)
-
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def give_up_waiting_for_an_answer(self, replica: int) -> None:
+    def give_up_waiting_for_an_answer(self) -> None:
         """The request stays in flight, and may land later."""
-        self._the(replica).writes = False
+        for replica in self._somebody():
+            replica.writes = False
 
-    # What the others see
+    def a_request_lands(self) -> None:
+        for flight in self._some_flight():
+            self._land(flight)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA, events=st.integers(0, 30))
-    def a_watch_tells(self, replica: int, events: int) -> None:
-        watcher = self._the(replica)
-        watcher.seen = min(watcher.seen + events, len(self.server.history) - 1)
-        self._tell(watcher, *self.server.history[watcher.seen])
+    def an_answer_arrives(self) -> None:
+        for flight in self._some_flight():
+            if flight.landed:
+                self._deliver(flight)
 
-    @precondition(lambda self: self.replicas)
-    @rule(replica=REPLICA)
-    def what_is_given_away_has_ended(self, replica: int) -> None:
-        giver = self._the(replica)
-        if giver.drains:
-            giver.tenure.has_drained(giver.drains.pop(0))
+    def a_watch_tells(self) -> None:
+        for replica in self._somebody():
+            newest = len(self.server.history) - 1
+            replica.seen = self._chance.choice([newest, min(newest, replica.seen + 1)])
+            self._tell(replica, *self.server.history[replica.seen])
 
-    # What must hold
+    def what_is_given_away_has_ended(self) -> None:
+        for replica in self._somebody():
+            if replica.drains:
+                replica.tenure.has_drained(replica.drains.pop(0))
 
-    @invariant()
-    def no_shard_has_two_workers(self) -> None:
-        for one, other in combinations(self._working(), 2):
-            assert not one & other
-
-    def teardown(self) -> None:
-        """Once things calm down, every shard is worked on, and the shares are fair."""
-        if not self.replicas:
-            return
-        for _ in range(2 * int(DURATION / RETRY) + 8):
-            self._calm_round()
-            self.no_shard_has_two_workers()
-        working = self._working()
-        assert not working or sum(map(len, working)) == SHARDS
-        assert not working or max(map(len, working)) - min(map(len, working)) <= 1
-
-    def _calm_round(self) -> None:
+    def all_is_well_for_a_while(self) -> None:
         self.now += RETRY
-        self.flights = [flight for flight in self.flights if not flight.landed]
         for flight in [*self.flights]:
             self._land(flight)
             self._deliver(flight)
         for replica in [*self.replicas]:
             self._calm_turn(replica)
+
+    def in_work(self) -> list[frozenset[int]]:
+        """What each replica works on now, or is still ending."""
+        return [
+            replica.tenure.in_work if replica.tenure.hold.is_valid(self.now) else frozenset()
+            for replica in self.replicas
+        ]
 
     def _calm_turn(self, replica: Replica) -> None:
         if not replica.tenure.hold.is_valid(self.now):
@@ -244,19 +203,14 @@ class Cluster(RuleBasedStateMachine):
         if replica.tenure.has_left:
             self._go(replica)
 
-    # How it is done
+    def _somebody(self) -> list[Replica]:
+        return [self._chance.choice(self.replicas)] if self.replicas else []
 
-    def _the(self, number: int) -> Replica:
-        return self.replicas[number % len(self.replicas)]
-
-    def _working(self) -> list[frozenset[int]]:
-        return [
-            replica.tenure.in_work if replica.tenure.hold.is_valid(self.now) else frozenset()
-            for replica in self.replicas
-        ]
+    def _some_flight(self) -> list[Flight]:
+        return [self._chance.choice(self.flights)] if self.flights else []
 
     def _add(self, past: frozenset[str]) -> None:
-        name = f"replica-{next(self.names)}"
+        name = f"replica-{next(self._names)}"
         version = self.server.heartbeats[name] = next(self.server.versions)
         self.server.note()
         hold = Hold(sent=self.now, renew_deadline=RENEW_DEADLINE)
@@ -346,5 +300,57 @@ class Cluster(RuleBasedStateMachine):
             sender.tenure.saw_map(flight.answer, at=self.now)
 
 
-Cluster.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
-TestNoShardHasTwoWorkersInAnyOrderOfEvents = Cluster.TestCase
+COMMON = [
+    World.time_passes,
+    World.renew,
+    World.renew_and_hear_of_it,
+    World.begin_to_look,
+    World.move,
+    World.move_and_hear_of_it,
+    World.a_request_lands,
+    World.an_answer_arrives,
+    World.a_watch_tells,
+    World.what_is_given_away_has_ended,
+]
+RARE = [
+    World.join,
+    World.crash,
+    World.come_back_if_the_hold_is_over,
+    World.leave,
+    World.go_in_order,
+    World.a_heartbeat_is_deleted_by_hand,
+    World.give_up_waiting_for_an_answer,
+    World.all_is_well_for_a_while,
+]
+
+
+def walk(seed: int) -> tuple[World, list[str]]:
+    """A world after many things happened in it; each walk has its own mix of them."""
+    chance = random.Random(seed)
+    world = World(chance)
+    weights = [4 * chance.random() for _ in COMMON] + [chance.random() for _ in RARE]
+    happened = ["join"] * 2
+    world.join()
+    world.join()
+    for event in chance.choices([*COMMON, *RARE], weights, k=EVENTS):
+        event(world)
+        happened.append(event.__name__)
+        assert_no_shard_has_two_workers(world, seed, happened)
+    return world, happened
+
+
+def assert_no_shard_has_two_workers(world: World, seed: int, happened: list[str]) -> None:
+    for one, other in combinations(world.in_work(), 2):
+        assert not one & other, f"walk {seed}: {one & other} after {' '.join(happened[-40:])}"
+
+
+@pytest.mark.parametrize("first", range(0, WALKS, 100))
+def test_no_shard_has_two_workers_and_all_are_worked_on_once_things_calm_down(first: int) -> None:
+    for seed in range(first, first + 100):
+        world, happened = walk(seed)
+        for _ in range(2 * int(DURATION / RETRY) + 8):
+            world.all_is_well_for_a_while()
+            assert_no_shard_has_two_workers(world, seed, [*happened, "calm"])
+        shares = [len(shards) for shards in world.in_work()]
+        assert not shares or sum(shares) == SHARDS, f"walk {seed}"
+        assert not shares or max(shares) - min(shares) <= 1, f"walk {seed}"

@@ -1,8 +1,8 @@
 """How structs, maps and lists are compared.
 
 Every loop begins with `==`: it is the one comparison that runs in C, and nearly everything that
-is desired is live. So no table's type may hold both numbers and booleans (to Python, 1 is True);
-what a table does not know is compared by `Untold`, which looks at the types.
+is desired is live. To Python 1 is True, but no type of the tables holds both numbers and booleans;
+kinds without a table are compared by `Untold`, which looks at the types.
 """
 
 from collections.abc import Mapping

@@ -2,6 +2,9 @@
 
 Without a schema their maps count as granular and their lists as atomic, as in `Untold`: wrong
 where the schema says otherwise, and needless where it has defaults inside lists.
+
+With a schema, 1 and `true` count as the same where it leaves the type open: everything that has
+one is compared as Python does it first.
 """
 
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 from quiver.engine.compare.containers import AtomicList, MapOf, Struct
 from quiver.engine.compare.keyed import KeyedList, SetOf
 from quiver.engine.compare.scalars import UNTOLD, Node, SetByServer
-from quiver.engine.compare.structures import METADATA, struct
+from quiver.engine.compare.structures import METADATA, struct_of
 from quiver.kube import Object
 
 
@@ -17,7 +20,7 @@ def custom_structure(schema: Object) -> Node:
     """From a version's `openAPIV3Schema`, as its CustomResourceDefinition has it."""
     properties = schema.get("properties", {})
     fields: dict[str, Node] = {name: Stored(inner) for name, inner in properties.items()}
-    fields |= {"metadata": struct(METADATA), "status": SetByServer()}
+    fields |= {"metadata": struct_of(METADATA), "status": SetByServer()}
     return Struct(_Properties(fields), atomic=False, by_value=False, default=None)
 
 

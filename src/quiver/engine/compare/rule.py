@@ -1,6 +1,7 @@
 """The rule itself: is an apply needed, and why."""
 
 from base64 import b64encode
+from typing import Any
 
 from quiver.engine.compare.digest import APPLIED, digest
 from quiver.engine.compare.scalars import Node
@@ -41,9 +42,15 @@ def _applied(live: Object) -> str | None:
 
 def _with_data(secret: Object) -> Object:
     """A Secret's `stringData` is only ever seen again as `data`."""
+    texts, data = secret["stringData"] or {}, secret.get("data") or {}
     if (secret["apiVersion"], secret["kind"]) != ("v1", "Secret"):
         return secret
+    if not isinstance(texts, dict) or not isinstance(data, dict):
+        return secret
     written = {name: value for name, value in secret.items() if name != "stringData"}
-    texts = secret["stringData"] or {}
-    encoded = {key: b64encode(text.encode()).decode() for key, text in texts.items()}
-    return written | {"data": (secret.get("data") or {}) | encoded}
+    return written | {"data": data | {key: _encoded(text) for key, text in texts.items()}}
+
+
+def _encoded(text: Any) -> Any:
+    """What is no text is left for the server to refuse."""
+    return b64encode((text or "").encode()).decode() if isinstance(text, str | None) else text

@@ -37,8 +37,8 @@ _SAME = {
 def structure_of(api_version: str, kind: str) -> Node:
     """How objects of that kind are compared; as a custom resource where no table has it."""
     if kind in _table(api_version):
-        return struct(f"{api_version}#{kind}")
-    return CustomResource(struct(METADATA))
+        return struct_of(f"{api_version}#{kind}")
+    return CustomResource(struct_of(METADATA))
 
 
 class CustomResource:
@@ -96,7 +96,8 @@ def _node(description: Description | None) -> Node:
     if "scalar" in description:
         return _scalar(**description)
     if "struct" in description:
-        return struct(**description)
+        flags = {name: value for name, value in description.items() if name != "struct"}
+        return struct_of(description["struct"], **flags)
     if "map" in description:
         return MapOf(_node(description["map"]), atomic="atomic" in description)
     if "set" in description:
@@ -105,10 +106,10 @@ def _node(description: Description | None) -> Node:
     return KeyedList(element, description["keys"]) if "keys" in description else AtomicList(element)
 
 
-def struct(
-    struct: str, *, atomic: bool = False, value: bool = False, default: Any = None
+def struct_of(
+    label: str, *, atomic: bool = False, value: bool = False, default: Any = None
 ) -> Struct:
-    return Struct(_fields(struct), atomic=atomic, by_value=value, default=default)
+    return Struct(_fields(label), atomic=atomic, by_value=value, default=default)
 
 
 def _scalar(scalar: str, *, zero: bool = False, default: Any = None) -> Node:

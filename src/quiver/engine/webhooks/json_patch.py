@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 Operation = dict[str, Any]
+
+_canonical = msgspec.json.Encoder(order="sorted")
 
 
 def patch_between(before: Any, after: Any) -> list[Operation]:
@@ -12,11 +16,13 @@ def patch_between(before: Any, after: Any) -> list[Operation]:
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[Operation]:
+    if _same(before, after):
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _members(before, after, path)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _items(before, after, path)
-    elif not _same(before, after):
+    else:
         yield {"op": "replace", "path": path, "value": after}
 
 
@@ -58,13 +64,7 @@ def _common_ends(before: list[Any], after: list[Any]) -> tuple[int, int]:
 
 def _same(before: Any, after: Any) -> bool:
     # For Python, True == 1 == 1.0, at any depth; in JSON those are three different things.
-    if type(before) is not type(after):
-        return False
-    if isinstance(before, dict):
-        return before.keys() == after.keys() and all(_same(before[k], after[k]) for k in before)
-    if isinstance(before, list):
-        return len(before) == len(after) and all(map(_same, before, after))
-    return bool(before == after)
+    return before == after and _canonical.encode(before) == _canonical.encode(after)
 
 
 def _under(path: str, name: str) -> str:

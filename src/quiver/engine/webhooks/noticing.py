@@ -1,11 +1,14 @@
 """Learning at once that one object was changed or deleted."""
 
 import asyncio
+import logging
 from contextlib import aclosing
 
 from quiver.engine.kinds import Kind
 from quiver.kube import Client, KubeError
 from quiver.kube.backoff import Backoff
+
+log = logging.getLogger(__name__)
 
 
 async def notice_changes(
@@ -32,6 +35,8 @@ async def notice_changes(
                 async for _ in events:
                     failures = 0
                     wake.set()
-        except KubeError:
+        except KubeError as error:
             failures += 1
+            if failures == 1:
+                log.info("changes of %s %s are noticed late: %s", kind, name, error)
         await backoff.sleep(backoff.pause(failures))

@@ -128,7 +128,7 @@ class Webhooks:
 
     def _complain(self, problem: str) -> None:
         if problem != self._problem:
-            log.warning("webhooks: %s; objects are checked at the reconcile only", problem)
+            log.warning("webhooks: %s; objects may be checked at the reconcile only", problem)
         self._problem = problem
 
     def _is_done(self) -> bool:

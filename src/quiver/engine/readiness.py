@@ -1,0 +1,34 @@
+"""Whether a resource is ready, as its children tell."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from quiver.engine.conditions import READY, Condition
+from quiver.engine.kstatus import State, progress
+
+Object = dict[str, Any]
+
+ALL_READY = "AllReady"
+NOT_READY = "NotReady"
+CHILD_FAILED = "ChildFailed"
+
+
+def ready(children: Iterable[Object]) -> Condition:
+    """`Ready`: true once every child is as its own spec says, and else what is missing."""
+    found = [(_name(child), progress(child)) for child in children]
+    lacking = [(name, it) for name, it in found if it.state is not State.CURRENT]
+    if not lacking:
+        return Condition(
+            type=READY, status="True", reason=ALL_READY, message="everything is as the spec says"
+        )
+    failed = any(it.state is State.FAILED for _, it in lacking)
+    return Condition(
+        type=READY,
+        status="False",
+        reason=CHILD_FAILED if failed else NOT_READY,
+        message="; ".join(f"{name}: {it.message}" for name, it in lacking),
+    )
+
+
+def _name(child: Object) -> str:
+    return f"{child['kind']} {child['metadata']['name']}"

@@ -12,9 +12,9 @@ from typing import NamedTuple
 READS = ("GET", "LIST")
 WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 
-# What the API server calls for itself, every few seconds: its lease, which every operator has too,
-# its namespaces, and its own OpenAPI.
-OWN_RESOURCES = frozenset({"leases", "namespaces"})
+# What the API server calls for itself: its lease (every operator has one too), its namespaces, the
+# address of each new Service; and its own OpenAPI.
+OWN_RESOURCES = frozenset({"ipaddresses", "leases", "namespaces"})
 OWN_PATHS = frozenset({"openapi/v3", "/readyz"})
 
 _SAMPLE = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from bench.processes import usage_of
+from bench.running import until_quiet
 from quiver.devcluster import liveness, paths
 from quiver.devcluster.down import down
 from quiver.devcluster.handle import DevCluster
@@ -16,6 +17,10 @@ from quiver.devcluster.progress import Progress
 from quiver.devcluster.spec import Spec
 from quiver.devcluster.up import up
 from quiver.kube import Client
+
+PATIENCE = 60.0
+# Its own timers, and etcd's, take a few hundredths of a core.
+QUIET_SHARE = 0.15
 
 
 @contextmanager
@@ -52,3 +57,8 @@ def server_cpu(cluster: DevCluster) -> float:
     said = liveness.running(cluster.home)
     children = said.children.values() if said else []
     return sum(usage_of(child.pid).cpu for child in children if child)
+
+
+async def server_quiet(cluster: DevCluster) -> None:
+    """A server that just started, or got a new kind, is busy with itself for some seconds."""
+    await until_quiet(lambda: server_cpu(cluster), share=QUIET_SHARE, within=PATIENCE)

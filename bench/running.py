@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,16 +33,14 @@ class Program:
         return usage_of_tree(self._process.pid)
 
     async def quiet(self, within: float = 120.0) -> Usage:
-        """Wait until it does next to nothing for a while."""
-        deadline = time.monotonic() + within
-        looks: deque[float] = deque(maxlen=int(QUIET_SECONDS / LOOK_EVERY))
-        while time.monotonic() < deadline:
-            usage = self.usage()
-            if len(looks) == looks.maxlen and usage.cpu - looks[0] < QUIET_SHARE * QUIET_SECONDS:
-                return usage
-            looks.append(usage.cpu)
-            await asyncio.sleep(LOOK_EVERY)
-        raise BenchError(f"{self.name} was not quiet within {within:.0f} s, its log is {self._log}")
+        """What it used, as soon as it does next to nothing for a while."""
+        try:
+            await until_quiet(lambda: self.usage().cpu, share=QUIET_SHARE, within=within)
+        except TimeoutError as error:
+            raise BenchError(
+                f"{self.name} was not quiet within {within:.0f} s, its log is {self._log}"
+            ) from error
+        return self.usage()
 
     async def end(self) -> None:
         if self._process.returncode is None:
@@ -68,3 +66,15 @@ async def running(
         yield program
     finally:
         await program.end()
+
+
+async def until_quiet(cpu: Callable[[], float], *, share: float, within: float) -> None:
+    """Wait until less than `share` of a core was used for a while."""
+    looks: deque[float] = deque(maxlen=int(QUIET_SECONDS / LOOK_EVERY))
+    async with asyncio.timeout(within):
+        while True:
+            used = cpu()
+            if len(looks) == looks.maxlen and used - looks[0] < share * QUIET_SECONDS:
+                return
+            looks.append(used)
+            await asyncio.sleep(LOOK_EVERY)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import apicalls
 from bench.apicalls import Calls
-from bench.apiserver import fresh_api_server, server_cpu
+from bench.apiserver import fresh_api_server, server_cpu, server_quiet
 from bench.engine.contenders import Contender
 from bench.engine.likeness import Likeness, likeness
 from bench.engine.measures import (
@@ -116,7 +116,9 @@ def started(contender: Contender, place: Place) -> AbstractAsyncContextManager[P
 
 
 async def fill(place: Place) -> None:
+    """All sets, and a server that has nothing else to do any more."""
     write_plan(PLAN, await create_sets(place.client, place.count))
+    await server_quiet(place.cluster)
 
 
 @asynccontextmanager

@@ -1,12 +1,19 @@
 """All that a team needs to write an operator of its own, under one roof.
 
-    from quiver.sdk import Controller, Fields, Outcome, Resource, Turn, main, resource
+    from quiver import sdk
 
-`docs/write-an-operator.md` walks through one. What is not here may change with any version.
+    class SiteController(sdk.Controller[Site]): ...
+
+`docs/write-an-operator.md` walks through one; `quiver.testing` has what its tests need. What is in
+neither may change with any version.
 """
 
+from msgspec import Meta
+
+from quiver.engine.building import child
+from quiver.engine.command import main
 from quiver.engine.conditions import DEGRADED, PROGRESSING, READY, Condition
-from quiver.engine.controller import Change, Controller, Permission, Refusal, Watch
+from quiver.engine.controller import Change, Controller, Object, Permission, Refusal, Watch
 from quiver.engine.crd import (
     AGE,
     AtLeastOne,
@@ -16,6 +23,7 @@ from quiver.engine.crd import (
     Fields,
     Immutable,
     ListMap,
+    ObjectMeta,
     Resource,
     Rule,
     Scale,
@@ -24,11 +32,13 @@ from quiver.engine.crd import (
     rules,
 )
 from quiver.engine.crd.core import Conditions, Env, Probe, Quantity, ResourceRequirements
+from quiver.engine.crd.status import IS_READY, WHY, Status
 from quiver.engine.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
     INGRESS,
+    NAMESPACE,
     NODE,
     POD,
     POD_DISRUPTION_BUDGET,
@@ -43,6 +53,7 @@ from quiver.engine.kinds import (
 from quiver.engine.kstatus import Progress, State, progress
 from quiver.engine.mapping import by_label, to_all
 from quiver.engine.outcome import Outcome, Requeue, Terminal, Transient, Wait
+from quiver.engine.readiness import ready
 from quiver.engine.turn import Turn
 
 __all__ = [
@@ -52,6 +63,8 @@ __all__ = [
     "DEPLOYMENT",
     "HORIZONTAL_POD_AUTOSCALER",
     "INGRESS",
+    "IS_READY",
+    "NAMESPACE",
     "NODE",
     "POD",
     "POD_DISRUPTION_BUDGET",
@@ -61,6 +74,7 @@ __all__ = [
     "SERVICE",
     "SERVICE_ACCOUNT",
     "STATEFUL_SET",
+    "WHY",
     "AtLeastOne",
     "AtMostOne",
     "Change",
@@ -75,6 +89,9 @@ __all__ = [
     "Key",
     "Kind",
     "ListMap",
+    "Meta",
+    "Object",
+    "ObjectMeta",
     "Outcome",
     "Permission",
     "Probe",
@@ -88,14 +105,18 @@ __all__ = [
     "Scale",
     "Scope",
     "State",
+    "Status",
     "Terminal",
     "Transient",
     "Turn",
     "Wait",
     "Watch",
     "by_label",
+    "child",
     "kind_of",
+    "main",
     "progress",
+    "ready",
     "resource",
     "rules",
     "to_all",

@@ -19,7 +19,7 @@ from quiver.engine.compare import custom_structure, difference, stamped
 from quiver.engine.compare.scalars import Node
 from quiver.kube import Client, KubeConfig
 from support.custom_samples import DEFINITION, MERGER, SCHEMA
-from support.desired_samples import SAMPLES, Sample
+from support.desired_samples import MORE, SAMPLES, Object, Sample
 from support.drifting import Drifting
 
 ROOT = Path(__file__).parent.parent.parent
@@ -44,7 +44,7 @@ async def mergers(api_client: Client) -> None:
     async def missing() -> str | None:
         name = DEFINITION["metadata"]["name"]
         found = await api_client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
-        conditions = found.get("status", {}).get("conditions", [])
+        conditions = found.get("status", {}).get("conditions") or []
         served = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
         return None if served else f"{name} is not established"
 
@@ -132,6 +132,17 @@ async def test_what_was_applied_is_contained_in_what_came_of_it(
         wanted = stamped(desired | {"metadata": metadata})
         live = await api_client.apply(wanted, force=True, field_validation="Strict")
         assert difference(wanted, live) is None
+
+
+@pytest.mark.parametrize("desired", MORE, ids=lambda desired: desired["kind"])
+async def test_other_kinds_are_contained_in_what_came_of_them_too(
+    desired: Object, api_client: Client, namespace: str
+) -> None:
+    wanted = desired | {"metadata": desired["metadata"] | {"namespace": namespace}}
+    live = await api_client.apply(wanted, force=True, dry_run=True, field_validation="Strict")
+    if "namespace" not in live["metadata"]:
+        del wanted["metadata"]["namespace"]
+    assert difference(wanted, live) is None
 
 
 async def test_a_custom_resource_definition_settles(api_client: Client, mergers: None) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.known_images import BUSYBOX
+from support.installed import install
 
 Kubectl = Callable[..., str]
 
@@ -25,3 +26,9 @@ def kubectl(cluster: DevCluster, cluster_namespace: str) -> Kubectl:
 def busybox_image(cluster: DevCluster) -> str:
     asyncio.run(cluster.load_images([BUSYBOX]))
     return BUSYBOX
+
+
+@pytest.fixture(scope="session")
+def operator(cluster: DevCluster) -> None:
+    """The operator, installed from its chart and running as a pod."""
+    asyncio.run(install(cluster))

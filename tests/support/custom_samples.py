@@ -94,7 +94,7 @@ spec:
   zones: [a, b]
   labels: {x: "1", z: ""}
   pick: {x: "1"}
-  free: {a: {b: [1, x]}, c: 2}
+  free: {a: {b: [1, true]}, c: 0}
 """,
     """
 apiVersion: compare.test/v1

@@ -505,3 +505,128 @@ SAMPLES = (
     ROLE,
     ROLE_BINDING,
 )
+
+# Not drifted, only applied: what the server fills in must not look like drift.
+MORE: list[Object] = list(
+    yaml.safe_load_all(f"""
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: agent}}
+spec:
+  selector: {{matchLabels: {{app: web}}}}
+  updateStrategy: {{rollingUpdate: {{maxUnavailable: 10%}}}}
+  template:
+    {_indented(_RICH_POD, 4)}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: once}}
+spec:
+  backoffLimit: 0
+  podFailurePolicy:
+    rules:
+    - {{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}
+    - {{action: FailJob, onExitCodes: {{operator: In, values: [3, 7]}}}}
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: it, image: busybox, resources: {{requests: {{cpu: 0.0005}}}}}}]
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {{name: nightly}}
+spec:
+  schedule: 0 3 * * *
+  suspend: false
+  startingDeadlineSeconds: 0
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: OnFailure
+          containers: [{{name: it, image: busybox}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: data}}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  dataSource: {{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: old}}
+  resources: {{requests: {{storage: 0.5Ti}}}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {{name: all}}
+spec: {{hard: {{requests.cpu: 1500m, pods: 10}}, scopes: []}}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {{name: us}}
+spec: {{holderIdentity: "", leaseDurationSeconds: 15, renewTime: "2026-01-01T01:00:00.500000+01:00"}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: web}}
+addressType: IPv4
+endpoints: [{{addresses: [10.1.1.1], conditions: {{ready: false}}}}]
+ports: [{{port: 80}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: compare-reader}}
+rules: [{{nonResourceURLs: [/metrics], verbs: [get]}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: compare-reader}}
+roleRef: {{kind: ClusterRole, name: compare-reader}}
+subjects: [{{kind: Group, name: readers}}]
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {{name: compare-fast}}
+provisioner: disk.test
+allowVolumeExpansion: false
+mountOptions: []
+parameters: {{type: ssd}}
+allowedTopologies: [{{matchLabelExpressions: [{{key: zone, values: [a]}}]}}]
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {{name: compare-low}}
+value: 0
+globalDefault: false
+description: ""
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {{name: compare}}
+spec: {{controller: a.test/b, parameters: {{kind: Params, name: p}}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: compare}}
+webhooks:
+- name: a.compare.test
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  clientConfig: {{service: {{name: web, namespace: default, path: /check}}, caBundle: ""}}
+  rules: [{{operations: [CREATE], apiGroups: [compare.test], apiVersions: [v1], resources: [x]}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: compare}}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {{operations: [UPDATE], apiGroups: [compare.test], apiVersions: [v1], resources: [x]}}
+  validations: [{{expression: "true"}}]
+  variables: [{{name: a, expression: "1"}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: compare}}
+spec: {{policyName: compare, validationActions: [Deny, Audit]}}
+""")
+)

@@ -7,7 +7,3 @@ def add_controllers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--controllers", default="", metavar="A,B", help="only of these (default: all)"
     )
-
-
-def words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quiver.cli.choice import add_controllers, words
+from quiver.cli.choice import add_controllers
 from quiver.cli.dev import Groups
+from quiver.engine.manifests import words
 
 if TYPE_CHECKING:
     from quiver.engine.controller import Controller

@@ -11,6 +11,13 @@ import msgspec
 from quiver import __version__
 from quiver.devcluster import catalog
 from quiver.devcluster.configs import PAUSE_IMAGE
+from quiver.devcluster.standins import (
+    ROLES,
+    VECODEX_APP,
+    VERSIONS,
+    pack_vecodex,
+    vecodex_image,
+)
 from quiver.images import (
     Descriptor,
     HostFile,
@@ -58,8 +65,12 @@ def known_images() -> dict[str, KnownImage]:
         VERSITYGW: _program("versitygw"),
         OPERATOR: KnownImage((), lambda into, _: pack_operator(into)),
     }
+    vecodex = {
+        **{vecodex_image(role): _vecodex(role=role) for role in ROLES},
+        **{f"{VECODEX_APP}:{version}": _vecodex(version=version) for version in VERSIONS},
+    }
     weaviate = {weaviate_image(it): _weaviate(f"weaviate-{it}") for it in catalog.WEAVIATE}
-    return images | weaviate
+    return images | vecodex | weaviate
 
 
 def known(name: str) -> tuple[Reference, KnownImage] | None:
@@ -82,6 +93,10 @@ def _program(binary: str, *, user: str = "") -> KnownImage:
 def _shell(*, entrypoint: tuple[str, ...] = (), cmd: tuple[str, ...] = ()) -> KnownImage:
     config = RunConfig(entrypoint=entrypoint, cmd=cmd, env=(_PATH,))
     return KnownImage((), lambda into, _: pack(into, files=busybox(), config=config))
+
+
+def _vecodex(*, role: str = "", version: str = "latest") -> KnownImage:
+    return KnownImage((), lambda into, _: pack_vecodex(into, role=role, version=version))
 
 
 def _weaviate(binary: str) -> KnownImage:

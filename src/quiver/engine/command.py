@@ -1,7 +1,7 @@
 """The program of an operator, with the commands `operator`, `crds` and `rbac`.
 
-    if __name__ == "__main__":
-        raise SystemExit(main([SiteController()]))
+if __name__ == "__main__":
+    raise SystemExit(main([SiteController()]))
 """
 
 import argparse

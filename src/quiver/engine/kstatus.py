@@ -44,7 +44,7 @@ def _deployment(spec: Object, status: Object) -> Progress | None:
     wanted = spec.get("replicas", 1)
     return (
         _fewer(status, "updatedReplicas", wanted, "updated")
-        or _surplus(status, status.get("updatedReplicas", 0))
+        or _surplus(status, wanted)
         or _fewer(status, "availableReplicas", wanted, "available")
         or _fewer(status, "readyReplicas", wanted, "ready")
     )

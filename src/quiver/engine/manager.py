@@ -17,6 +17,7 @@ from quiver.engine.attempt import Surroundings
 from quiver.engine.controller import Controller
 from quiver.engine.definitions import Off, On, Standing, Waiting, settle, until_established
 from quiver.engine.kinds import Key, kind_of
+from quiver.engine.liveness import stuck_worker
 from quiver.engine.duty import Callbacks
 from quiver.engine.runner import Runner
 from quiver.kube import Client, KubeError
@@ -71,6 +72,14 @@ class Manager:
         if not self._is_settled:
             return "the definitions of its kinds are not settled yet"
         return self._around.cache.trouble()
+
+    def stuck(self) -> str | None:
+        """Which controller has a worker that hangs although its reconcile was cancelled."""
+        for name, runner in self._runners.items():
+            check = stuck_worker(runner.queue.metrics, timeout=runner.controller.timeout)
+            if wrong := check():
+                return f"{name}: {wrong}"
+        return None
 
     def standings(self) -> dict[str, Standing]:
         return dict(self._standings)

@@ -111,13 +111,12 @@ async def _operate(
             definitions=Definitions(install=options.install_crds, take_over=options.take_over_crds),
             unfenced=unfenced,
         )
-        webhooks = _webhooks(unfenced, controllers, options)
+        webhooks = _webhooks(unfenced, controllers, options, metrics)
         await _serve(stack, options, metrics, manager, webhooks)
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(webhooks.run(), name="webhooks") if webhooks else None
+            asking = group.create_task(webhooks.run(), name="webhooks")
             await manager.run(stop)
-            if asking:
-                asking.cancel()
+            asking.cancel()
 
 
 def _leadership(client: Client, options: Options, metrics: Metrics) -> Leadership:
@@ -141,19 +140,22 @@ def _leadership(client: Client, options: Options, metrics: Metrics) -> Leadershi
 
 
 def _webhooks(
-    client: Client, controllers: Sequence[Controller[Any]], options: Options
-) -> Webhooks | None:
+    client: Client, controllers: Sequence[Controller[Any]], options: Options, metrics: Metrics
+) -> Webhooks:
+    namespace = options.own_namespace or client.config.namespace
     if not options.webhook_address:
-        return None
+        # Without controllers it removes what an earlier start registered, and is done.
+        return Webhooks(client, [], namespace=namespace)
     address = Address.parse(options.webhook_address)
     service = options.webhook_service or None
     return Webhooks(
         client,
         controllers,
-        namespace=options.own_namespace or client.config.namespace,
+        namespace=namespace,
         service=service,
         url=None if service else f"https://{address}",
         bind=(address.host or "0.0.0.0", address.port),  # noqa: S104
+        counts=metrics.webhook,
     )
 
 
@@ -162,7 +164,7 @@ async def _serve(
     options: Options,
     metrics: Metrics,
     manager: Manager,
-    webhooks: Webhooks | None,
+    webhooks: Webhooks,
 ) -> None:
     live, ready = Checks("healthz"), Checks("readyz")
     lag = loop_lag()
@@ -171,8 +173,8 @@ async def _serve(
     metrics.add_loop_lag(lambda: lag.seconds)
     live.add("event-loop", lag.check)
     ready.add("caches", manager.ready)
-    if webhooks:
-        ready.add("webhooks", webhooks.ready)
+    ready.add("webhooks", webhooks.ready)
+    live.add("workers", manager.stuck)
     routes = {options.health_address: health_routes(live, ready)}
     routes.setdefault(options.metrics_address, []).extend(metrics_routes(metrics.render))
     for address, served in routes.items():

@@ -3,7 +3,7 @@
 Reads come from the cache, writes go through it. A turn lives for one reconcile.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -42,16 +42,17 @@ class Turn(Generic[R]):
             client, informers, parent, by=by, former_managers=controller.succeeds
         )
 
-    async def ensure(self, objects: Sequence[Object], *, complete: bool = True) -> Outcome:
+    async def ensure(self, objects: Iterable[Object], *, complete: bool = True) -> Outcome:
         """Make the children as desired, and delete the owned ones that are not among them.
 
-        A list that is not `complete` deletes nothing. Returns a `Wait` where something has to
+        What is not `complete` deletes nothing. Returns a `Wait` where something has to
         end first.
         """
-        outcome = await self._children.ensure(objects)
+        wanted = list(objects)
+        outcome = await self._children.ensure(wanted)
         if complete and outcome is None:
             kinds = (*self._controller.owns, *self._controller.owned_formerly)
-            await self._children.prune(objects, kinds)
+            await self._children.prune(wanted, kinds)
         return outcome
 
     def cached(self, kind: Kind, name: str, *, namespace: str | None = None) -> Object | None:

@@ -30,6 +30,7 @@ def merger(**spec: Any) -> dict[str, Any]:
         ({"labels": {"x": "1"}}, "spec.labels.z"),
         ({"note": None}, "spec.note"),
         ({"free": {"a": {"b": [1]}}}, "spec.free.a.b"),
+        ({"free": {"a": {"b": [True, 1]}}}, "spec.free.a.b[0]"),
     ],
 )
 def test_what_the_schema_forbids_others_is_a_difference(spec: dict[str, Any], path: str) -> None:

@@ -8,6 +8,7 @@ until it arrives: both may never happen, or long after the sender is dead.
 import random
 from dataclasses import dataclass, field
 from itertools import combinations, count
+from typing import NamedTuple
 
 import pytest
 
@@ -58,11 +59,19 @@ class Replica:
     version: int
     seen: int
     """How far its watch got in the server's history."""
-    looking_since: float | None = None
+    look: "Look | None" = None
     drains: list[frozenset[int]] = field(default_factory=list)
     writes: bool = False
     """One request at a time for the map, as the real one."""
     past: frozenset[str] = frozenset()
+
+
+class Look(NamedTuple):
+    """A list that the server answered when it was asked, and whose answer is on its way."""
+
+    began: float
+    facts: Facts
+    map: ShardMap
 
 
 @dataclass
@@ -90,8 +99,7 @@ class World:
         self._names = count()
 
     def time_passes(self) -> None:
-        steps = [0.5, 1.0, RETRY, RETRY, RENEW_DEADLINE - 1, DURATION - RENEW_DEADLINE]
-        self.now += self._chance.choice(steps)
+        self.now += self._chance.choice([0.5, 0.5, 1.0, 1.0, RETRY, RETRY, 5.0, 9.0])
 
     def join(self) -> None:
         if len(self.replicas) < 3:
@@ -130,9 +138,16 @@ class World:
                 self._land(flight)
                 self._deliver(flight)
 
+    def all_renew_but_one(self) -> None:
+        """The one is paused or cut off, if this happens again and again."""
+        for replica in self.replicas[1:] or self.replicas:
+            if flight := self._renew(replica):
+                self._land(flight)
+                self._deliver(flight)
+
     def begin_to_look(self) -> None:
         for replica in self._somebody():
-            replica.looking_since = self.now
+            self._begin_to_look(replica)
 
     def move(self) -> None:
         for replica in self._somebody():
@@ -140,7 +155,7 @@ class World:
 
     def move_and_hear_of_it(self) -> None:
         for replica in self._somebody():
-            replica.looking_since = self.now
+            self._begin_to_look(replica)
             if flight := self._move(replica):
                 self._land(flight)
                 self._deliver(flight)
@@ -190,8 +205,8 @@ class World:
             self._succeed(replica)
             return
         replica.writes = False
-        replica.looking_since = self.now
-        self._look(replica)
+        self._tell(replica, self.server.facts(), self.server.map)
+        self._begin_to_look(replica)
         self._renew(replica)
         self._move(replica)
         for drain in replica.drains:
@@ -231,9 +246,8 @@ class World:
         self.server.heartbeats.pop(replica.tenure.me, None)
         self.server.note()
 
-    def _look(self, replica: Replica) -> None:
-        replica.seen = len(self.server.history) - 1
-        self._tell(replica, self.server.facts(), self.server.map)
+    def _begin_to_look(self, replica: Replica) -> None:
+        replica.look = Look(self.now, self.server.facts(), self.server.map)
 
     def _tell(self, replica: Replica, facts: Facts, shard_map: ShardMap) -> None:
         others = [fact for fact in facts if fact[0] != replica.tenure.me]
@@ -248,15 +262,15 @@ class World:
 
     def _move(self, replica: Replica) -> Flight | None:
         """As `replica.Replica` does: with a look at the server before it takes from the dead."""
-        looked_at, replica.looking_since = replica.looking_since, None
+        look, replica.look = replica.look, None
         if replica.writes or not replica.tenure.hold.is_valid(self.now):
             return None
         moves = replica.tenure.moves(self.now)
         if moves.bereaved:
-            if looked_at is None:
+            if look is None:
                 return None
-            self._look(replica)
-            moves = replica.tenure.moves(looked_at)
+            self._tell(replica, look.facts, look.map)
+            moves = replica.tenure.moves(look.began)
         return self._act(replica, moves)
 
     def _act(self, replica: Replica, moves: Moves) -> Flight | None:
@@ -300,39 +314,38 @@ class World:
             sender.tenure.saw_map(flight.answer, at=self.now)
 
 
-COMMON = [
-    World.time_passes,
-    World.renew,
-    World.renew_and_hear_of_it,
-    World.begin_to_look,
-    World.move,
-    World.move_and_hear_of_it,
-    World.a_request_lands,
-    World.an_answer_arrives,
-    World.a_watch_tells,
-    World.what_is_given_away_has_ended,
-]
-RARE = [
-    World.join,
-    World.crash,
-    World.come_back_if_the_hold_is_over,
-    World.leave,
-    World.go_in_order,
-    World.a_heartbeat_is_deleted_by_hand,
-    World.give_up_waiting_for_an_answer,
-    World.all_is_well_for_a_while,
-]
+HOW_OFTEN = {
+    World.time_passes: 1.0,
+    World.renew: 0.5,
+    World.renew_and_hear_of_it: 1.0,
+    World.all_renew_but_one: 2.0,
+    World.begin_to_look: 1.0,
+    World.move: 2.0,
+    World.move_and_hear_of_it: 1.0,
+    World.give_up_waiting_for_an_answer: 0.5,
+    World.a_request_lands: 2.0,
+    World.an_answer_arrives: 1.5,
+    World.a_watch_tells: 3.0,
+    World.what_is_given_away_has_ended: 1.5,
+    World.come_back_if_the_hold_is_over: 1.0,
+    World.go_in_order: 0.5,
+    World.join: 0.3,
+    World.crash: 0.1,
+    World.leave: 0.1,
+    World.a_heartbeat_is_deleted_by_hand: 0.05,
+    World.all_is_well_for_a_while: 0.3,
+}
 
 
 def walk(seed: int) -> tuple[World, list[str]]:
     """A world after many things happened in it; each walk has its own mix of them."""
     chance = random.Random(seed)
     world = World(chance)
-    weights = [4 * chance.random() for _ in COMMON] + [chance.random() for _ in RARE]
+    weights = [often * chance.random() for often in HOW_OFTEN.values()]
     happened = ["join"] * 2
     world.join()
     world.join()
-    for event in chance.choices([*COMMON, *RARE], weights, k=EVENTS):
+    for event in chance.choices([*HOW_OFTEN], weights, k=EVENTS):
         event(world)
         happened.append(event.__name__)
         assert_no_shard_has_two_workers(world, seed, happened)

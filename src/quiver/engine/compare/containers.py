@@ -1,8 +1,7 @@
 """How structs, maps and lists are compared.
 
-Every loop begins with `==`: it is the one comparison that runs in C, and nearly everything that
-is desired is live. To Python 1 is True, but no type of the tables holds both numbers and booleans;
-kinds without a table are compared by `Untold`, which looks at the types.
+What is `typed` is first compared by `==`: that runs in C, and nearly everything that is desired is
+live. But to Python 1 is True, so where a schema leaves a type open it would hide a difference.
 """
 
 from collections.abc import Mapping
@@ -17,24 +16,31 @@ Items = list[Any]
 class Struct:
     """Named fields. Where the server's type is no pointer, one of nothing is as none."""
 
-    __slots__ = ("_atomic", "_by_value", "_default", "_fields")
+    __slots__ = ("_atomic", "_by_value", "_default", "_fields", "_typed")
 
     def __init__(
-        self, fields: Mapping[str, Node], *, atomic: bool, by_value: bool, default: Any
+        self,
+        fields: Mapping[str, Node],
+        *,
+        atomic: bool = False,
+        by_value: bool = False,
+        default: Any = None,
+        typed: bool,
     ) -> None:
         self._fields = fields
         self._atomic = atomic
         self._by_value = by_value
         self._default = default
+        self._typed = typed
 
     def differs(self, desired: Any, live: Any, whole: bool, /) -> str | None:
         whole = whole or self._atomic
         if not isinstance(desired, dict) or not isinstance(live, dict):
             return self._one_is_none(desired, live, whole)
-        fields = self._fields
+        fields, typed = self._fields, self._typed
         for name, value in desired.items():
             other = live.get(name)
-            if value == other:
+            if typed and value == other:
                 continue
             found = fields[name].differs(value, other, whole)
             if found is not None:
@@ -62,11 +68,12 @@ class Struct:
 class MapOf:
     """Free keys: a key with an empty value is something else than no key."""
 
-    __slots__ = ("_atomic", "_element")
+    __slots__ = ("_atomic", "_element", "_typed")
 
-    def __init__(self, element: Node, *, atomic: bool) -> None:
+    def __init__(self, element: Node, *, atomic: bool, typed: bool) -> None:
         self._element = element
         self._atomic = atomic
+        self._typed = typed
 
     def differs(self, desired: Any, live: Any, whole: bool, /) -> str | None:
         whole = whole or self._atomic
@@ -88,32 +95,37 @@ class MapOf:
         if name not in live:
             return ""
         other = live[name]
-        return None if value == other else self._element.differs(value, other, whole)
+        if self._typed and value == other:
+            return None
+        return self._element.differs(value, other, whole)
 
 
 class AtomicList:
     """Replaced whole, so every item counts and its place too."""
 
-    __slots__ = ("_element",)
+    __slots__ = ("_element", "_typed")
 
-    def __init__(self, element: Node) -> None:
+    def __init__(self, element: Node, *, typed: bool) -> None:
         self._element = element
+        self._typed = typed
 
     def differs(self, desired: Any, live: Any, whole: bool, /) -> str | None:  # noqa: ARG002
         desired, live = desired or [], live or []
         if not isinstance(desired, list) or not isinstance(live, list):
             return ""
-        return each_differs(self._element, desired, live)
+        return each_differs(self._element, desired, live, typed=self._typed)
 
     def is_absent(self, value: Any, /) -> bool:
         return not value
 
 
-def each_differs(element: Node, desired: Items, live: Items) -> str | None:
+def each_differs(element: Node, desired: Items, live: Items, *, typed: bool) -> str | None:
     if len(desired) != len(live):
         return ""
     for index, (item, other) in enumerate(zip(desired, live, strict=True)):
-        found = None if item == other else element.differs(item, other, True)
+        if typed and item == other:
+            continue
+        found = element.differs(item, other, True)
         if found is not None:
             return f"[{index}]{found}"
     return None

@@ -2,9 +2,6 @@
 
 Without a schema their maps count as granular and their lists as atomic, as in `Untold`: wrong
 where the schema says otherwise, and needless where it has defaults inside lists.
-
-With a schema, 1 and `true` count as the same where it leaves the type open: everything that has
-one is compared as Python does it first.
 """
 
 from typing import Any
@@ -21,7 +18,7 @@ def custom_structure(schema: Object) -> Node:
     properties = schema.get("properties", {})
     fields: dict[str, Node] = {name: Stored(inner) for name, inner in properties.items()}
     fields |= {"metadata": struct_of(METADATA), "status": SetByServer()}
-    return Struct(_Properties(fields), atomic=False, by_value=False, default=None)
+    return Struct(_Properties(fields), typed=False)
 
 
 class Stored:
@@ -54,9 +51,9 @@ def _node(schema: Object) -> Node:
     is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
     if properties := schema.get("properties"):
         fields = _Properties({name: Stored(inner) for name, inner in properties.items()})
-        return Struct(fields, atomic=is_atomic, by_value=False, default=None)
+        return Struct(fields, atomic=is_atomic, typed=False)
     if isinstance(element := schema.get("additionalProperties"), dict):
-        return MapOf(_node(element), atomic=is_atomic)
+        return MapOf(_node(element), atomic=is_atomic, typed=False)
     return _list(schema) if schema.get("type") == "array" else UNTOLD
 
 
@@ -66,7 +63,8 @@ def _list(schema: Object) -> Node:
         case "map":
             known = items.get("properties", {})
             keys = schema["x-kubernetes-list-map-keys"]
-            return KeyedList(_node(items), {key: known[key].get("default") for key in keys})
+            defaults = {key: known[key].get("default") for key in keys}
+            return KeyedList(_node(items), defaults, typed=False)
         case "set":
             return SetOf()
-    return AtomicList(_node(items))
+    return AtomicList(_node(items), typed=False)

@@ -12,10 +12,11 @@ from quiver.engine.compare.scalars import UNTOLD, Node
 
 
 class KeyedList:
-    __slots__ = ("_element", "_keys", "_only_key")
+    __slots__ = ("_element", "_keys", "_only_key", "_typed")
 
-    def __init__(self, element: Node, keys: Mapping[str, Any]) -> None:
+    def __init__(self, element: Node, keys: Mapping[str, Any], *, typed: bool) -> None:
         self._element = element
+        self._typed = typed
         # What the server takes where a key is not given belongs to the key.
         self._keys = tuple(keys.items())
         self._only_key = next(iter(keys)) if len(keys) == 1 else None
@@ -25,10 +26,10 @@ class KeyedList:
         if not _are_maps(desired) or not _are_maps(live):
             return ""
         if whole:
-            return each_differs(self._element, desired, live)
+            return each_differs(self._element, desired, live, typed=self._typed)
         partners = live if self._is_paired(desired, live) else self._partners(desired, live)
         for item, other in zip(desired, partners, strict=True):
-            if item == other:
+            if self._typed and item == other:
                 continue
             found = "" if other is None else self._element.differs(item, other, False)
             if found is not None:
@@ -70,7 +71,7 @@ class SetOf:
         if not isinstance(desired, list) or not isinstance(live, list):
             return ""
         if whole:
-            return each_differs(UNTOLD, desired, live)
+            return each_differs(UNTOLD, desired, live, typed=False)
         for item, place in zip(desired, places(desired, live), strict=True):
             if place is None:
                 return f"[{item}]"

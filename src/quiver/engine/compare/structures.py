@@ -99,17 +99,19 @@ def _node(description: Description | None) -> Node:
         flags = {name: value for name, value in description.items() if name != "struct"}
         return struct_of(description["struct"], **flags)
     if "map" in description:
-        return MapOf(_node(description["map"]), atomic="atomic" in description)
+        return MapOf(_node(description["map"]), atomic="atomic" in description, typed=True)
     if "set" in description:
         return SetOf()
     element = _node(description["list"])
-    return KeyedList(element, description["keys"]) if "keys" in description else AtomicList(element)
+    if "keys" in description:
+        return KeyedList(element, description["keys"], typed=True)
+    return AtomicList(element, typed=True)
 
 
 def struct_of(
     label: str, *, atomic: bool = False, value: bool = False, default: Any = None
 ) -> Struct:
-    return Struct(_fields(label), atomic=atomic, by_value=value, default=default)
+    return Struct(_fields(label), atomic=atomic, by_value=value, default=default, typed=True)
 
 
 def _scalar(scalar: str, *, zero: bool = False, default: Any = None) -> Node:

@@ -24,7 +24,7 @@ down: $(READY) ## End all dev clusters of this machine and remove what they left
 .PHONY: test
 test: lint ## Run all checks and all tests
 	$(SUDO) $(BIN)/python tools/prepare.py
-	$(SUDO) $(BIN)/pytest -q -n 2 tests/unit tests/cluster
+	$(SUDO) $(BIN)/pytest -q -n 2 tests/unit tests/cluster tests/faults
 	$(SUDO) $(BIN)/pytest -q tests/e2e
 
 .PHONY: unit

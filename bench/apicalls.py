@@ -17,6 +17,8 @@ WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 OWN_RESOURCES = frozenset({"ipaddresses", "leases", "namespaces"})
 OWN_PATHS = frozenset({"openapi/v3", "/readyz"})
 
+EVENTS = "events"
+
 _SAMPLE = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -25,6 +27,9 @@ class Call(NamedTuple):
     verb: str
     resource: str
     subresource: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {'/'.join(filter(None, (self.resource, self.subresource)))}"
 
 
 Calls = Counter[Call]
@@ -52,19 +57,27 @@ def is_operators(call: Call) -> bool:
 
 
 def writes(calls: Calls) -> int:
-    return sum(count for call, count in calls.items() if call.verb in WRITES)
+    """Events for people are counted apart."""
+    return sum(
+        count for call, count in calls.items() if call.verb in WRITES and call.resource != EVENTS
+    )
+
+
+def events(calls: Calls) -> int:
+    return sum(
+        count for call, count in calls.items() if call.verb in WRITES and call.resource == EVENTS
+    )
 
 
 def reads(calls: Calls) -> int:
     return sum(count for call, count in calls.items() if call.verb in READS)
 
 
-def by_verb(calls: Calls) -> dict[str, int]:
-    """In the order of `READS` and `WRITES`; verbs that did not occur are left out."""
-    found = Counter[str]()
-    for call, count in calls.items():
-        found[call.verb] += count
-    return {verb: found[verb] for verb in (*READS, *WRITES) if found[verb]}
+def ordered(calls: Calls) -> list[tuple[Call, int]]:
+    """Reads, then writes; watches are left out, as the server counts them when they end."""
+    verbs = (*READS, *WRITES)
+    found = [(call, count) for call, count in calls.items() if call.verb in verbs]
+    return sorted(found, key=lambda it: (verbs.index(it[0].verb), it[0]))
 
 
 def _samples(metrics: str) -> Iterator[tuple[dict[str, str], str]]:

@@ -1,4 +1,7 @@
-"""Who is measured, and how each is started. All elect a leader and have the same rights."""
+"""Who is measured, and how each is started. All have the same rights on the server.
+
+Quiver and controller-runtime elect a leader, as they do where they are installed.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +16,7 @@ GO = "controller-runtime"
 KOPF = "kopf"
 BARE = "bare client"
 
-# The best of 8, 16 and 32 for each, measured; see README.md.
+# As many as Quiver's controllers have.
 GO_WORKERS = 16
 
 

@@ -1,34 +1,37 @@
 """From what was measured to rows and goals. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median, quantiles
 
 from bench import apicalls
+from bench.engine.cached import OBJECTS, Cached
 from bench.engine.contenders import BARE, GO, QUIVER
 from bench.engine.runs import LongRun, Run
 from bench.peers.children import CHILDREN
 from bench.result import Goal, Row, at_most, below
 
 MEGABYTE = 1_000_000
+BEYOND_JSON = 300
 
-Measured = dict[str, list[Run | LongRun]]
+Measured = Mapping[str, Sequence[Run]]
 
 
-def rows(measured: Measured, sets: int) -> list[Row]:
+def rows(measured: Measured, sets: int, cached: Cached | None) -> list[Row]:
     found = [row for who, runs in measured.items() for row in _rows_of(who, runs, sets)]
+    found += _caching(cached) if cached else []
     # Metrics in the order in which they were first told, whoever told them.
     order = list(dict.fromkeys(row.metric for row in found))
     return sorted(found, key=lambda row: order.index(row.metric))
 
 
-def _rows_of(who: str, runs: list[Run | LongRun], sets: int) -> Iterator[Row]:
+def _rows_of(who: str, runs: Sequence[Run], sets: int) -> Iterator[Row]:
     yield from _converging(who, runs, sets)
     for run in runs:
         if isinstance(run, LongRun):
             yield from _living(who, run, sets)
 
 
-def _converging(who: str, runs: list[Run | LongRun], sets: int) -> Iterator[Row]:
+def _converging(who: str, runs: Sequence[Run], sets: int) -> Iterator[Row]:
     def middle(value: Callable[[Run], float]) -> float:
         return median(value(run) for run in runs)
 
@@ -38,8 +41,8 @@ def _converging(who: str, runs: list[Run | LongRun], sets: int) -> Iterator[Row]
     yield Row(who, "API server CPU per set", 1000 * middle(server_cpu) / sets, "ms")
     yield Row(who, "RSS at its highest", middle(peak) / MEGABYTE, "MB")
     yield Row(who, "RSS when quiet", middle(settled) / MEGABYTE, "MB")
-    for verb, count in apicalls.by_verb(runs[-1].convergence.calls).items():
-        yield Row(who, f"calls: {verb}", count, "")
+    for call, count in apicalls.ordered(runs[-1].convergence.calls):
+        yield Row(who, f"calls: {call}", count, "")
 
 
 def _living(who: str, run: LongRun, sets: int) -> Iterator[Row]:
@@ -47,8 +50,10 @@ def _living(who: str, run: LongRun, sets: int) -> Iterator[Row]:
     grown = run.restarted.memory - run.empty.memory
     spent = run.restarted.cpu - run.empty.cpu
     yield Row(who, "steady state: writes", apicalls.writes(run.steady), "")
+    yield Row(who, "steady state: events", apicalls.events(run.steady), "")
     yield Row(who, "steady state: reads", apicalls.reads(run.steady), "")
     yield Row(who, "one set changed: writes", apicalls.writes(run.change), "")
+    yield Row(who, "one set changed: events", apicalls.events(run.change), "")
     yield Row(who, "one set changed: reads", apicalls.reads(run.change), "")
     yield Row(who, "drift healed: p50", 1000 * median(run.heals), "ms")
     yield Row(who, "drift healed: p99", 1000 * percentile_99(run.heals), "ms")
@@ -60,8 +65,19 @@ def _living(who: str, run: LongRun, sets: int) -> Iterator[Row]:
     yield Row(who, "CPU per 1,000 watched, once", 1000 * 1000 * spent / objects, "ms")
 
 
-def goals(measured: Measured, sets: int) -> list[Goal]:
-    return [*_beside_peers(measured), *_of_quiver_alone(measured, sets)]
+def _caching(cached: Cached) -> Iterator[Row]:
+    yield Row(QUIVER, f"{OBJECTS:,} cached: memory for each", cached.memory, "B")
+    yield Row(QUIVER, f"{OBJECTS:,} cached: JSON of each", cached.json, "B")
+    yield Row(QUIVER, f"{OBJECTS:,} cached: JSON as sent", cached.sent, "B")
+    yield Row(QUIVER, f"{OBJECTS:,} cached: CPU for each", cached.microseconds, "µs")
+
+
+def goals(measured: Measured, sets: int, cached: Cached | None) -> list[Goal]:
+    found = [*_beside_peers(measured), *_of_quiver_alone(measured, sets)]
+    if cached:
+        beyond = cached.memory - cached.json
+        found.append(at_most("bytes of a cached object beyond its JSON", beyond, BEYOND_JSON))
+    return found
 
 
 def _beside_peers(measured: Measured) -> Iterator[Goal]:
@@ -88,9 +104,7 @@ def _of_quiver_alone(measured: Measured, sets: int) -> Iterator[Goal]:
             yield at_most("seconds from restart to heal", run.seconds_to_first_heal, 5)
 
 
-def ratio(
-    mine: list[Run | LongRun], theirs: list[Run | LongRun], of: Callable[[Run], float]
-) -> float:
+def ratio(mine: Sequence[Run], theirs: Sequence[Run], of: Callable[[Run], float]) -> float:
     """The median of the ratios within each round."""
     return median(of(a) / of(b) for a, b in zip(mine, theirs, strict=True))
 

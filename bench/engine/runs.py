@@ -21,7 +21,7 @@ from bench.engine.measures import (
     heals,
     view_of_deployments,
 )
-from bench.engine.sets import KIND, create_sets, name_of, prepare, write_plan
+from bench.engine.sets import KIND, NAMESPACE, create_sets, name_of, prepare, write_plan
 from bench.engine.watching import view_of
 from bench.peers.children import GROUP_VERSION
 from bench.processes import Usage
@@ -30,6 +30,7 @@ from bench.running import Program, running
 
 PLAN = OUT / "writes.jsonl"
 DRIFTS = 200
+SAMPLE = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name_of(0)}-searcher"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +52,8 @@ class LongRun(Run):
     restart: Calls
     restarted: Usage
     seconds_to_first_heal: float
+    sample: bytes
+    """One child as the server sends it."""
 
 
 async def cold_start(contender: Contender, sets: int, leash: Path) -> Run:
@@ -71,6 +74,7 @@ async def long_run(contender: Contender, sets: int, leash: Path, steady_seconds:
         async with started(contender, place) as program:
             measured = await convergence(program, place, before, cpu)
             made = await likeness(place.client, sets)
+            sample = await place.client.raw("GET", SAMPLE)
             steady = await calls_during(place, steady_seconds)
             change = await change_one(program, place, 0)
             healing = await heals(place, drifted_sets(sets))
@@ -85,6 +89,7 @@ async def long_run(contender: Contender, sets: int, leash: Path, steady_seconds:
             restart=restart,
             restarted=restarted,
             seconds_to_first_heal=await restart_to_a_drift(contender, place),
+            sample=sample,
         )
 
 

@@ -64,13 +64,11 @@ def write_plan(path: Path, made: list[Object]) -> None:
     path.write_bytes(b"\n".join(msgspec.json.encode(list(writes_of(it, now))) for it in made))
 
 
-def writes_of(made: Object, now: str) -> Iterator[tuple[str, Object]]:
-    yield from children(made)
-    name, namespace = made["metadata"]["name"], made["metadata"]["namespace"]
-    reported = {
-        "apiVersion": GROUP_VERSION,
-        "kind": KIND,
-        "metadata": {"name": name},
-        "status": status(made, now),
-    }
-    yield f"{set_path(namespace, name)}/status", reported
+def writes_of(made: Object, now: str) -> Iterator[tuple[str, str, Object]]:
+    """As Quiver writes them: new children are created, the status is replaced."""
+    for path, child in children(made):
+        collection, _, _ = path.rpartition("/")
+        yield "POST", collection, child
+    metadata = made["metadata"]
+    path = set_path(metadata["namespace"], metadata["name"])
+    yield "PUT", f"{path}/status", made | {"status": status(made, now)}

@@ -7,10 +7,16 @@ lives on: steady state, a change, drifts, restarts.
 
 import argparse
 import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from bench.apiserver import leash
 from bench.benchmark import Benchmark
+from bench.engine.cached import OBJECTS, Cached
 from bench.engine.contenders import (
     BARE,
     GO,
@@ -25,10 +31,16 @@ from bench.engine.contenders import (
 from bench.engine.likeness import refuse_unlike
 from bench.engine.report import Measured, goals, rows
 from bench.engine.runs import PLAN, LongRun, Run, cold_start, long_run
+from bench.programs import ROOT
 from bench.result import OUT, Result
 from quiver.devcluster.progress import Progress
 
-EVERYBODY = (QUIVER, GO, BARE, KOPF)
+EVERYBODY: dict[str, Callable[[Progress], Contender]] = {
+    QUIVER: lambda _: quiver(),
+    GO: controller_runtime,
+    BARE: lambda _: bare_client(PLAN),
+    KOPF: kopf,
+}
 # Slow, and no goal depends on it: measured in the last round only.
 ONCE = frozenset({KOPF})
 
@@ -39,36 +51,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     own.add_argument("--rounds", type=int, default=3, metavar="N", help="default: 3")
     own.add_argument("--steady", type=float, default=60.0, metavar="S", help="seconds; default: 60")
     own.add_argument(
-        "--who", default=",".join(EVERYBODY), metavar="A,B", help=f"of {', '.join(EVERYBODY)}"
+        "--who", action="append", choices=EVERYBODY, help="may be repeated; default: everybody"
     )
 
 
 def run(options: argparse.Namespace) -> Result:
     progress = Progress()
-    people = [contender(name, progress) for name in options.who.split(",")]
+    people = [EVERYBODY[name](progress) for name in options.who or EVERYBODY]
     for log in (OUT / "logs").glob("*.log"):
         log.unlink()
     with leash() as tied_to:
         measured = asyncio.run(measure(people, options, tied_to, progress))
     refuse_unlike_peers(measured)
-    return Result("engine", rows(measured, options.sets), goals(measured, options.sets))
-
-
-def contender(name: str, progress: Progress) -> Contender:
-    match name:
-        case "controller-runtime":
-            return controller_runtime(progress)
-        case "kopf":
-            return kopf(progress)
-        case "bare client":
-            return bare_client(PLAN)
-    return quiver()
+    cached = cache_size(measured, progress)
+    return Result(
+        "engine", rows(measured, options.sets, cached), goals(measured, options.sets, cached)
+    )
 
 
 async def measure(
     people: list[Contender], options: argparse.Namespace, tied_to: Path, progress: Progress
 ) -> Measured:
-    measured: Measured = {person.name: [] for person in people}
+    measured: dict[str, list[Run]] = {person.name: [] for person in people}
     for round_ in range(1, options.rounds + 1):
         is_last = round_ == options.rounds
         for person in people:
@@ -83,10 +87,23 @@ async def measure(
 
 async def one_run(
     person: Contender, options: argparse.Namespace, tied_to: Path, *, lives_on: bool
-) -> Run | LongRun:
+) -> Run:
     if lives_on:
         return await long_run(person, options.sets, tied_to, options.steady)
     return await cold_start(person, options.sets, tied_to)
+
+
+def cache_size(measured: Measured, progress: Progress) -> Cached | None:
+    """Of Quiver's cache, filled with copies of a child that Quiver made; None without Quiver."""
+    for run in measured.get(QUIVER, []):
+        if isinstance(run, LongRun):
+            with progress.step(f"caching {OBJECTS:,} objects", "10 s"):
+                done = subprocess.run(
+                    [sys.executable, "-m", "bench.engine.cached"],
+                    input=run.sample, cwd=ROOT, stdout=subprocess.PIPE, check=True,
+                )  # fmt: skip
+            return msgspec.json.decode(done.stdout, type=Cached)
+    return None
 
 
 def refuse_unlike_peers(measured: Measured) -> None:

@@ -1,7 +1,7 @@
 """The floor: nothing but the writes, from objects given in advance. No watch, no cache, no queue.
 
 `python -m bench.peers.bare --kubeconfig FILE --writes FILE`, where each line of the latter is one
-set: the path and body of each child, and last those of its status.
+set: method, path and body for each child, and last those for its status.
 """
 
 import argparse
@@ -16,10 +16,10 @@ import uvloop
 from bench.peers.access import access
 
 AT_A_TIME = 16
-APPLY = "?fieldManager=bare&force=true"
-HEADERS = {"Content-Type": "application/apply-patch+yaml"}
+MANAGER = "?fieldManager=bare"
+HEADERS = {"Content-Type": "application/json"}
 
-Write = tuple[str, msgspec.Raw]
+Write = tuple[str, str, msgspec.Raw]
 
 
 async def write_all(kubeconfig: Path, sets: Iterable[list[Write]]) -> None:
@@ -38,13 +38,13 @@ async def write_all(kubeconfig: Path, sets: Iterable[list[Write]]) -> None:
 
 async def work(session: aiohttp.ClientSession, left: Iterator[list[Write]]) -> None:
     for *children, status in left:
-        await asyncio.gather(*(apply(session, child) for child in children))
-        await apply(session, status)
+        await asyncio.gather(*(send(session, child) for child in children))
+        await send(session, status)
 
 
-async def apply(session: aiohttp.ClientSession, write: Write) -> None:
-    path, body = write
-    async with session.patch(path + APPLY, data=bytes(body)) as answer:
+async def send(session: aiohttp.ClientSession, write: Write) -> None:
+    method, path, body = write
+    async with session.request(method, path + MANAGER, data=bytes(body)) as answer:
         text = await answer.read()
         if answer.status not in (200, 201):
             raise RuntimeError(f"{path} was answered with {answer.status}: {text[:300]!r}")

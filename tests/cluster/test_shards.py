@@ -11,9 +11,9 @@ from itertools import pairwise
 import pytest
 
 from quiver.devcluster.handle import DevCluster
+from quiver.engine.duty import Callbacks
 from quiver.engine.kinds import LEASE, Key
 from quiver.engine.leases import Timing
-from quiver.engine.duty import Callbacks
 from quiver.engine.roster import MAP
 from quiver.engine.shards import Shards
 from quiver.kube import Client, KubeConfig, Object

@@ -13,12 +13,12 @@ import pytest
 
 from quiver.devcluster.handle import DevCluster
 from quiver.engine.definitions import On, settle
-from quiver.engine.kinds import DEPLOYMENT, INGRESS, SERVICE
+from quiver.engine.kinds import DEPLOYMENT, INGRESS, SERVICE, SERVICE_ACCOUNT
 from quiver.engine.roles import Setting, bound, operator_roles
 from quiver.kube import Client, KubeConfig
 from quiver.kube.accounts import issue_token
 from quiver.testing import Options, running
-from support.site_operator import SITE, Ledger, Place, condition_of, site_operator
+from support.site_operator import SITE, Ledger, Place, condition_of, example, site_operator
 
 ACCOUNT = "site-operator"
 Running = AbstractAsyncContextManager[None]
@@ -61,12 +61,7 @@ def _operator(config: KubeConfig, place: Place, ledger: Ledger) -> Running:
 async def _grant_rights(place: Place) -> None:
     namespace = place.namespace
     setting = Setting(name=f"site-{namespace}", namespace=namespace, watched=[namespace])
-    account = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": ACCOUNT, "namespace": namespace},
-    }
-    await place.client.create(account)
+    await place.make(SERVICE_ACCOUNT, ACCOUNT)
     for role in operator_roles([site_operator.SiteController], setting):
         await place.client.create(role)
         await place.client.create(bound(role, account=ACCOUNT, namespace=namespace))
@@ -199,13 +194,7 @@ async def test_a_bad_site_says_what_is_wrong_with_it_until_it_is_right(
 async def test_what_belongs_to_somebody_else_is_left_alone_and_its_place_taken_when_it_is_gone(
     operator: Running, place: Place
 ) -> None:
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web", "namespace": place.namespace},
-        "spec": {"ports": [{"port": 1234}]},
-    }
-    before = await place.client.create(service)
+    before = await place.make(SERVICE, "web", spec={"ports": [{"port": 1234}]})
     async with operator:
         await place.create("web")
         degraded = await place.told("web", "Degraded", "True")
@@ -220,3 +209,6 @@ async def test_the_schema_refuses_what_no_reconcile_could_carry_out(place: Place
     for spec in ({"image": ""}, {"replicas": -1}, {"port": 65536}):
         with pytest.raises(Exception, match=f"spec.{next(iter(spec))}"):
             await place.create("web", **spec)
+
+
+test_the_test_that_the_page_shows = example("test_site").test_a_site_gets_a_service

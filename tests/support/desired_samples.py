@@ -563,7 +563,7 @@ spec: {{hard: {{requests.cpu: 1500m, pods: 10}}, scopes: []}}
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {{name: us}}
-spec: {{holderIdentity: "", leaseDurationSeconds: 15, renewTime: "2026-01-01T01:00:00.500000+01:00"}}
+spec: {{holderIdentity: "", leaseDurationSeconds: 9, renewTime: "2026-01-01T01:00:00.500000+01:00"}}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

@@ -34,7 +34,9 @@ class Case(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        return bool(_bare(self.answer) != _bare(self.live))
+        keeps_empty = self.structure is not None
+        answer, live = (_bare(one, keeps_empty=keeps_empty) for one in (self.answer, self.live))
+        return bool(answer != live)
 
     @property
     def says_otherwise(self) -> bool:
@@ -133,24 +135,27 @@ def _without_metadata(live: Object) -> Object:
     return rest | {"metadata": metadata}
 
 
-def _bare(obj: Object) -> Any:
+def _bare(obj: Object, *, keeps_empty: bool) -> Any:
     metadata = {k: v for k, v in obj["metadata"].items() if k not in CHANGED_BY_NOBODY}
     annotations = metadata.pop("annotations", {})
     metadata["annotations"] = {k: v for k, v in annotations.items() if k != APPLIED}
-    return _in_one_spelling(obj | {"metadata": metadata})
+    # Of its own types the server shows null or an empty list, as it happens.
+    nothing: tuple[Any, ...] = () if keeps_empty else (None, [])
+    return _in_one_spelling(obj | {"metadata": metadata}, nothing)
 
 
-def _in_one_spelling(value: Any) -> Any:
-    """Quantities as numbers; of null and an empty list the server shows the one or the other."""
+def _in_one_spelling(value: Any, nothing: tuple[Any, ...]) -> Any:
     match value:
         case bool():
             return str(value)  # To Python, 1 is True.
         case dict():
             return {
-                name: parse_quantity(inner) if name in QUANTITIES else _in_one_spelling(inner)
+                name: parse_quantity(inner)
+                if name in QUANTITIES
+                else _in_one_spelling(inner, nothing)
                 for name, inner in value.items()
-                if inner is not None and inner != []
+                if inner not in nothing
             }
         case list():
-            return [_in_one_spelling(item) for item in value]
+            return [_in_one_spelling(item, nothing) for item in value]
     return value

@@ -1,6 +1,7 @@
-"""The operator of `docs/write-an-operator.md`, and a namespace in which it is tried."""
+"""The operators of `docs/write-an-operator.md`, and a namespace in which they are tried."""
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,13 +22,15 @@ def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, EXAMPLE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 site_operator = example("site_operator")
+alias_operator = example("alias_operator")
 SITE: Kind = kind_of(site_operator.Site)
+ALIAS: Kind = kind_of(alias_operator.Alias)
 
 
 @dataclass
@@ -47,20 +50,20 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Place:
-    """One namespace, in the hands of a person who uses Sites."""
+    """One namespace, in the hands of a person who uses one kind."""
 
     client: Client
     namespace: str
+    kind: Kind = SITE
 
     async def create(self, name: str, **spec: Any) -> Object:
-        return await self.client.create(
-            {
-                "apiVersion": SITE.api_version,
-                "kind": SITE.name,
-                "metadata": {"name": name, "namespace": self.namespace},
-                "spec": {"image": "web:1"} | spec,
-            }
-        )
+        usual = {"image": "web:1"} if self.kind is SITE else {}
+        return await self.make(self.kind, name, spec=usual | spec)
+
+    async def make(self, kind: Kind, name: str, **body: Any) -> Object:
+        metadata = {"name": name, "namespace": self.namespace}
+        manifest = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
+        return await self.client.create(manifest | body)
 
     async def change(self, kind: Kind, name: str, **fields: Any) -> Object:
         return await self.client.patch(kind.api_version, kind.name, name, fields, self.namespace)
@@ -109,11 +112,11 @@ class Place:
         await until(left, within=30, every=0.05)
 
     async def told(self, name: str, condition: str, status: str) -> Object:
-        """A Site's condition, as soon as it has this status."""
-        site = await self.awaited(
-            SITE, name, lambda it: condition_of(it, condition).get("status") == status
+        """A condition of an object of the kind, as soon as it has this status."""
+        found = await self.awaited(
+            self.kind, name, lambda it: condition_of(it, condition).get("status") == status
         )
-        return condition_of(site, condition)
+        return condition_of(found, condition)
 
     async def later(self, name: str = "later") -> None:
         """Another Site runs its whole course: what came before it was seen, on every watch."""

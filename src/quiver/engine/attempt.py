@@ -25,7 +25,7 @@ from quiver.engine.identity import identity_of, replaced
 from quiver.engine.kinds import Key, Kind, kind_of
 from quiver.engine.leadership import Leadership
 from quiver.engine.metrics import Metrics
-from quiver.engine.outcome import Decision, Outcome, Terminal, Transient, next_attempt
+from quiver.engine.outcome import Decision, Outcome, Terminal, Transient, Wait, next_attempt
 from quiver.engine.reconcilemetrics import Ending, ending_of
 from quiver.engine.reporting import is_same, stamped, with_failure, with_waiting
 from quiver.engine.tracing import Tracing
@@ -153,7 +153,8 @@ class Attempt(Generic[R]):
         if raw is None:
             return None
         self._take(case, raw)
-        assert case.obj is not None and case.turn is not None
+        assert case.obj is not None
+        assert case.turn is not None
         if case.obj.metadata.deletion_timestamp is not None:
             return await self._let_go(case)
         await self._hold(case)
@@ -189,7 +190,8 @@ class Attempt(Generic[R]):
 
     async def _let_go(self, case: _Case[R]) -> Outcome:
         name = self._controller.finalizer
-        assert case.obj is not None and case.turn is not None
+        assert case.obj is not None
+        assert case.turn is not None
         finalizers = case.obj.metadata.finalizers
         if not name or name not in finalizers:
             return None
@@ -230,9 +232,10 @@ class Attempt(Generic[R]):
                 return
             status = with_failure(before, decision, generation=generation, at=at)
         elif reported is not None:
-            status = stamped(before, reported, generation=generation, at=at)
-        elif decision.message:
-            status = with_waiting(before, decision, generation=generation, at=at)
+            told = with_waiting(reported, ended) if isinstance(ended, Wait) else reported
+            status = stamped(before, told, generation=generation, at=at)
+        elif isinstance(ended, Wait):
+            status = stamped(before, with_waiting(before, ended), generation=generation, at=at)
         else:
             return
         await self._write_status(case, before, status)

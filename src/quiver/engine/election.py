@@ -46,8 +46,7 @@ class Election:
         duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry: float = 2.0,
-        # Not `loop.time`, though it counts the same: uvloop's stands still within a callback, and a
-        # process that was stopped there would wake up as a leader of the past.
+        # The clock of `loop.time`, which could only be asked for inside of a running loop.
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         today: Callable[[], datetime] = wall_clock,

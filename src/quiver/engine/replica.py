@@ -11,9 +11,9 @@ from contextlib import aclosing
 from typing import NoReturn
 
 from quiver.engine.complaints import Complaints
+from quiver.engine.duty import Callbacks
 from quiver.engine.keeping import Keeping
 from quiver.engine.leases import Lease, Timing
-from quiver.engine.duty import Callbacks
 from quiver.engine.roster import MapVanished, Roster, Snapshot
 from quiver.engine.shardmap import ShardMap, UnreadableMap
 from quiver.engine.tenure import Tenure
@@ -144,9 +144,7 @@ class Replica:
     async def _look(self) -> Snapshot:
         """See all Leases as they are, which a watch only tells with some delay."""
         seen = await self._in_time().look()
-        others = [lease for lease in seen.replicas if lease.name != self.tenure.me]
-        facts = [(lease.name, lease.version, lease.duration) for lease in others]
-        self.tenure.saw_all(facts, at=self._now())
+        self.tenure.saw_all(seen.others(self.tenure.me), at=self._now())
         if seen.map_lease is None or seen.map_lease.uid != self._map_lease.uid:
             raise MapVanished(f"the shard map {self._roster} was deleted")
         self._accept(seen.map_lease)

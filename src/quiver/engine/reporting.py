@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from quiver.engine.conditions import DEGRADED, PROGRESSING, Condition, merged
-from quiver.engine.outcome import Decision, Next
+from quiver.engine.outcome import Decision, Next, Wait
 
 RETRYING = "Retrying"
 FAILED = "Failed"
@@ -44,20 +44,22 @@ def with_failure(before: S, decision: Decision, *, generation: int, at: datetime
     """
     reason = RETRYING if decision.next is Next.BACKOFF else FAILED
     failure = Condition(type=DEGRADED, status="True", reason=reason, message=decision.message)
-    return _with(before, failure, generation, at)
+    status: Any = before
+    told = merged(status.conditions, [failure], generation=generation, at=at)
+    return _with(before, told[0])
 
 
-def with_waiting(before: S, decision: Decision, *, generation: int, at: datetime) -> S:
-    """The last status, and what is waited for; for a reconcile that reported nothing itself."""
-    waiting = Condition(type=PROGRESSING, status="True", reason=WAITING, message=decision.message)
-    return _with(before, waiting, generation, at)
+def with_waiting(status: S, wait: Wait) -> S:
+    """A status that says what is waited for."""
+    words = f"Waiting for {wait.on}: {wait.reason}"
+    waiting = Condition(type=PROGRESSING, status="True", reason=WAITING, message=words)
+    return _with(status, waiting)
 
 
-def _with(before: S, condition: Condition, generation: int, at: datetime) -> S:
+def _with(before: S, condition: Condition) -> S:
     status: Any = before
     others = [it for it in status.conditions if it.type != condition.type]
-    told = merged(status.conditions, [condition], generation=generation, at=at)
-    changed: S = msgspec.structs.replace(status, conditions=others + told)
+    changed: S = msgspec.structs.replace(status, conditions=[*others, condition])
     return changed
 
 

@@ -26,6 +26,11 @@ class Snapshot(NamedTuple):
     replicas: list[Lease]
     version: str
 
+    def others(self, me: str) -> list[tuple[str, str, float | None]]:
+        """Name, version and duration of each heartbeat but our own."""
+        found = (lease for lease in self.replicas if lease.name != me)
+        return [(lease.name, lease.version, lease.duration) for lease in found]
+
 
 class Roster:
     def __init__(self, leases: Leases, name: str, shards: int) -> None:
@@ -41,10 +46,9 @@ class Roster:
     def within(self, deadline: float) -> "Roster":
         return Roster(self.leases.within(deadline), self._name, self._shards)
 
-    def replica_name(self, token: str) -> str:
-        return f"{self._name}-replica-{token}"
-
-    def heartbeat(self, name: str) -> Lease:
+    def heartbeat(self, token: str) -> Lease:
+        """A new Lease; its name is that of the tenure."""
+        name = f"{self._name}-replica-{token}"
         return new_lease(name, self.leases.namespace).labelled(self.labels)
 
     async def look(self) -> Snapshot:

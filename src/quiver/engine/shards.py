@@ -24,10 +24,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from quiver.engine.complaints import Complaints
+from quiver.engine.duty import Callbacks
 from quiver.engine.keeping import Keeping
 from quiver.engine.kinds import Key
-from quiver.engine.leases import Hold, Leases, Timing, wall_clock
-from quiver.engine.duty import Callbacks
+from quiver.engine.leases import Hold, Lease, Leases, Timing, wall_clock
 from quiver.engine.replica import Replica
 from quiver.engine.roster import MapVanished, Roster
 from quiver.engine.shardmap import SHARDS, UnreadableMap, shard_of
@@ -128,49 +128,52 @@ class Shards:
             await self._remove(name)
 
     async def _join(self) -> tuple[Replica, str]:
+        """Take up a new tenure; the answer's second is the version to watch from."""
         roster = self._roster.within(self._timing.attempt)
         await roster.ensure_map(await roster.look())
-        name = roster.replica_name(self._token())
-        beat = roster.heartbeat(name).held(
-            self.identity, at=self._today(), duration=self._timing.duration
-        )
-        sent = self._now()
-        lease = await roster.leases.create(beat)
-        hold = Hold(sent=sent, renew_deadline=self._timing.renew_deadline)
+        lease, hold = await self._first_beat(roster)
         seen = await roster.look()
         if seen.map_lease is None:
             raise MapVanished(f"the shard map {roster} was deleted")
         tenure = Tenure(
-            name,
+            lease.name,
             hold,
             roster.decoded(seen.map_lease),
             at=self._now(),
             duration=self._timing.duration,
             predecessors=frozenset(self._former),
         )
-        for other in seen.replicas:
-            if other.name != name:
-                tenure.saw(other.name, other.version, duration=other.duration, at=self._now())
+        tenure.saw_all(seen.others(lease.name), at=self._now())
+        return self._replica_of(tenure, lease, seen.map_lease), seen.version
+
+    async def _first_beat(self, roster: Roster) -> tuple[Lease, Hold]:
+        beat = roster.heartbeat(self._token()).held(
+            self.identity, at=self._today(), duration=self._timing.duration
+        )
+        sent = self._now()
+        lease = await roster.leases.create(beat)
+        return lease, Hold(sent=sent, renew_deadline=self._timing.renew_deadline)
+
+    def _replica_of(self, tenure: Tenure, lease: Lease, map_lease: Lease) -> Replica:
         keeping = Keeping(
             self._roster.leases,
             lease,
-            hold,
+            tenure.hold,
             timing=self._timing,
             now=self._now,
             today=self._today,
-            labels=roster.labels,
+            labels=self._roster.labels,
         )
-        replica = Replica(
+        return Replica(
             self._roster,
             tenure,
             keeping,
-            seen.map_lease,
+            map_lease,
             callbacks=self._callbacks,
             timing=self._timing,
             now=self._now,
             pause=self._pause,
         )
-        return replica, seen.version
 
     async def _remove(self, name: str) -> None:
         try:

@@ -29,6 +29,8 @@ def status_of(
 ) -> Status:
     """`live` are the Deployments after the plan was applied."""
     lacks = {role: lack for role in _SHOWN if (lack := _lack(role, plan, live, troubles))}
+    if vecodex.spec.paused:
+        lacks |= dict.fromkeys(plan.starting, "its change waits until spec.paused is false")
     failed = dict(_failed(live, troubles))
     conditions = [
         _ready(vecodex, lacks, devices),

@@ -158,6 +158,12 @@ def test_a_paused_set_says_so() -> None:
     assert condition(status, "Ready").status == "True"
 
 
+def test_a_paused_set_is_not_ready_while_a_change_waits() -> None:
+    live = running(a_set())
+    ready = condition(told(a_set(paused=True, searcher={"image": "app:2"}), live), "Ready")
+    assert ready.message == "searcher: its change waits until spec.paused is false"
+
+
 def test_the_endpoint_is_where_people_reach_the_set() -> None:
     def endpoint(**spec: Any) -> str:
         return told(a_set(**spec), {}).endpoint

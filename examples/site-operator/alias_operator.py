@@ -92,9 +92,9 @@ class AliasController(sdk.Controller[Alias]):
         async with asking_the_registrar():
             is_ours = await self.registrar.rent(host)
         if not is_ours:
-            return sdk.Requeue(
-                30, f"{host} is asked for; the registrar tells nobody when it is done"
-            )
+            told = sdk.not_ready("Asked", f"{host} is asked for, and the registrar thinks it over")
+            turn.report(Status(conditions=[told]))
+            return sdk.Requeue(30, "the registrar tells nobody when it is done")
         turn.event("Rented", f"{host} is ours")
         return None
 

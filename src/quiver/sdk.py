@@ -53,7 +53,7 @@ from quiver.engine.kinds import (
 from quiver.engine.kstatus import Progress, State, progress
 from quiver.engine.mapping import by_label, to_all
 from quiver.engine.outcome import Outcome, Requeue, Terminal, Transient, Wait
-from quiver.engine.readiness import ready
+from quiver.engine.readiness import not_ready, ready
 from quiver.engine.turn import Turn
 
 __all__ = [
@@ -115,6 +115,7 @@ __all__ = [
     "child",
     "kind_of",
     "main",
+    "not_ready",
     "progress",
     "ready",
     "resource",

@@ -78,14 +78,12 @@ async def test_a_registrar_that_is_away_is_asked_again_and_then_no_more(
     assert registrar.asked == 4
 
 
-async def test_a_name_that_is_not_ours_yet_is_told_as_progress(
-    place: Place, registrar: Registrar
-) -> None:
+async def test_a_name_that_is_not_ours_yet_is_told(place: Place, registrar: Registrar) -> None:
     registrar.moods = [False]
     await _make_service(place)
     await place.create("shop", service="web", host=HOST)
-    progressing = await place.told("shop", "Progressing", "True")
-    assert progressing["message"] == f"{HOST} is asked for, and the registrar thinks it over"
+    ready = await place.told("shop", "Ready", "False")
+    assert ready["message"] == f"{HOST} is asked for, and the registrar thinks it over"
 
 
 async def test_a_name_that_is_taken_ends_in_a_condition_and_is_not_asked_for_again(

@@ -22,12 +22,13 @@ def ready(children: Iterable[Object]) -> Condition:
             type=READY, status="True", reason=ALL_READY, message="everything is as the spec says"
         )
     failed = any(it.state is State.FAILED for _, it in lacking)
-    return Condition(
-        type=READY,
-        status="False",
-        reason=CHILD_FAILED if failed else NOT_READY,
-        message="; ".join(f"{name}: {it.message}" for name, it in lacking),
-    )
+    told = "; ".join(f"{name}: {it.message}" for name, it in lacking)
+    return not_ready(CHILD_FAILED if failed else NOT_READY, told)
+
+
+def not_ready(reason: str, message: str) -> Condition:
+    """`Ready`, which it is not: why, in one word and in a sentence that can be acted on."""
+    return Condition(type=READY, status="False", reason=reason, message=message)
 
 
 def _name(child: Object) -> str:

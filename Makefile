@@ -9,9 +9,14 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=QUIVER_CACHE,QUIVER
 BIN := .venv/bin
 READY := .venv/.ready
 
+# For `docker-build`, `docker-push` and `deploy`.
+IMG ?= ghcr.io/quiver-dev/quiver:$(shell sed -n 's/__version__ = "\(.*\)"/\1/p' src/quiver/__init__.py)
+CONTAINER_TOOL ?= docker
+KUBECTL ?= kubectl
+
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: demo
 demo: $(READY) ## Start a real cluster with a sample workload and show its answer
@@ -37,6 +42,44 @@ lint: $(READY) ## Check style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(READY) ## Measure beside peers; ONLY=NAME runs one
+	$(SUDO) $(BIN)/python -m bench $(ONLY)
+
+.PHONY: generate
+generate: $(READY) ## Write what follows from the types: CRDs, reference, rights
+	$(BIN)/python -m quiver.vecodex.generated
+	$(BIN)/python tools/generate.py
+
+.PHONY: manifests
+manifests: generate ## The same, under the name that kubebuilder's users know
+
+.PHONY: install
+install: ## Install the CRDs into the cluster of kubectl
+	$(KUBECTL) apply --server-side -k config/crd
+
+.PHONY: uninstall
+uninstall: ## Remove the CRDs, and with them all their resources
+	$(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: deploy
+deploy: ## Run the operator from IMG in the cluster of kubectl
+	$(KUBECTL) kustomize config/default \
+		| sed 's|image: ghcr.io/quiver-dev/quiver:.*|image: $(IMG)|' \
+		| $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## Remove the operator; CRDs and resources stay
+	$(KUBECTL) delete --ignore-not-found --wait=false -k config/operator
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG
+	$(CONTAINER_TOOL) build -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the image IMG
+	$(CONTAINER_TOOL) push $(IMG)
 
 .PHONY: lock
 lock: $(READY) ## Resolve the dependencies anew

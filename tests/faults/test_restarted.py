@@ -3,17 +3,12 @@
 import asyncio
 import os
 import signal
-import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from quiver.devcluster.down import down
 from quiver.devcluster.handle import DevCluster
-from quiver.devcluster.progress import Progress
-from quiver.devcluster.spec import Spec
-from quiver.devcluster.up import up
 from quiver.engine.definitions import settle
 from quiver.kube import Client
 from quiver.vecodex.controller import VecodexController
@@ -21,18 +16,9 @@ from support.operating import children, converged, eventually, operating, vecode
 from support.process import OperatorProcess, processes_of
 
 
-@pytest.fixture(scope="module")
-def own_server() -> Iterator[DevCluster]:
-    """An API server that may be killed: nobody else uses it."""
-    progress = Progress()
-    home = up(Spec(name=f"faults-{uuid.uuid4().hex[:6]}", node=False), progress)
-    yield DevCluster(home, progress)
-    down(home, progress)
-
-
 @pytest.fixture
-async def own_client(own_server: DevCluster) -> AsyncIterator[Client]:
-    async with own_server.client() as client:
+async def own_client(own_api_server: DevCluster) -> AsyncIterator[Client]:
+    async with own_api_server.client() as client:
         await settle(client, [VecodexController], install=True)
         yield client
 
@@ -51,13 +37,13 @@ async def answers(client: Client) -> bool:
 
 
 async def test_what_happened_while_the_server_was_down_is_caught_up_with(
-    own_server: DevCluster, own_client: Client
+    own_api_server: DevCluster, own_client: Client
 ) -> None:
-    await own_server.make_namespace(own_client, "down")
-    async with operating(own_server.kubeconfig, "down", leader_elect=True):
+    await own_api_server.make_namespace(own_client, "down")
+    async with operating(own_api_server.kubeconfig, "down", leader_elect=True):
         await own_client.create(vecodex("down"))
         await converged(own_client, "down")
-        os.kill(api_server_process(own_server), signal.SIGKILL)
+        os.kill(api_server_process(own_api_server), signal.SIGKILL)
         await eventually(lambda: answers(own_client), "the server is back", within=60)
         await own_client.delete("apps/v1", "Deployment", "search-writer", "down")
         changed = vecodex("down", searcher={"image": "example.com/searcher:2"})
@@ -73,11 +59,11 @@ async def test_what_happened_while_the_server_was_down_is_caught_up_with(
 
 
 async def test_a_leader_that_cannot_renew_its_lease_ends_and_a_successor_takes_over(
-    own_server: DevCluster, own_client: Client, tmp_path: Path
+    own_api_server: DevCluster, own_client: Client, tmp_path: Path
 ) -> None:
-    await own_server.make_namespace(own_client, "lease")
-    first = OperatorProcess(own_server.kubeconfig, "lease", tmp_path, "--leader-elect")
-    second = OperatorProcess(own_server.kubeconfig, "lease", tmp_path, "--leader-elect")
+    await own_api_server.make_namespace(own_client, "lease")
+    first = OperatorProcess(own_api_server.kubeconfig, "lease", tmp_path, "--leader-elect")
+    second = OperatorProcess(own_api_server.kubeconfig, "lease", tmp_path, "--leader-elect")
     try:
         await first.ready()
         await second.ready()

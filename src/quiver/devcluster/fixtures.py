@@ -12,7 +12,7 @@ import contextlib
 import fcntl
 import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +52,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def api_server() -> DevCluster:
     """A real API server, empty at the start of the run, without controllers or nodes."""
     return _start(Spec(name=f"api-{os.environ[RUN]}", node=False, tied_to=str(_leash_path())))
+
+
+@pytest.fixture(scope="module")
+def own_api_server() -> Iterator[DevCluster]:
+    """An API server for one module alone, which may be killed or filled with anything."""
+    server = _start(Spec(name=_unique("own"), node=False, tied_to=str(_leash_path())))
+    yield server
+    down(server.home, Progress())
 
 
 @pytest.fixture(scope="session")

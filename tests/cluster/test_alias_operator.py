@@ -79,7 +79,7 @@ async def test_a_registrar_that_is_away_is_asked_again_and_then_no_more(
 
 
 async def test_a_name_that_is_not_ours_yet_is_told(place: Place, registrar: Registrar) -> None:
-    registrar.moods = [False]
+    registrar.moods = [False] * 9
     await _make_service(place)
     await place.create("shop", service="web", host=HOST)
     ready = await place.told("shop", "Ready", "False")

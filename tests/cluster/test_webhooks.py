@@ -25,11 +25,11 @@ from quiver.engine.grants import policy_rules
 from quiver.engine.kinds import SECRET
 from quiver.engine.outcome import Outcome
 from quiver.engine.rbac import rights_of
-from quiver.engine.webhooks import RECHECK, SECRET_NAME, Webhooks
 from quiver.engine.webhooks.answering import Answering
 from quiver.engine.webhooks.certificates import issued
 from quiver.engine.webhooks.configurations import MUTATING, VALIDATING
 from quiver.engine.webhooks.rotation import Keyring
+from quiver.engine.webhooks.serving import RECHECK, SECRET_NAME, Webhooks
 from quiver.engine.webhooks.shared_keyring import keyring_in, secret_with
 from quiver.kube import Client, Impersonation, Invalid, NotFound
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quiver import __version__
 from quiver.engine.attempt import Surroundings
@@ -25,9 +25,12 @@ from quiver.engine.manager import Definitions, LeadershipLost, Manager
 from quiver.engine.metrics import Metrics
 from quiver.engine.shards import Shards
 from quiver.engine.tracing import tracing_from
-from quiver.engine.webhooks import Webhooks
+from quiver.engine.webhooks.absent import NoWebhooks
 from quiver.kube import Client, KubeConfig
 from quiver.kube.interceptor import Interceptor, chained
+
+if TYPE_CHECKING:
+    from quiver.engine.webhooks.serving import Webhooks
 
 log = logging.getLogger(__name__)
 
@@ -136,16 +139,18 @@ def _leadership(client: Client, options: Options, metrics: Metrics) -> Leadershi
     gauge = metrics.leader(options.lease)
     gauge.set(0)
     election = Election(client, name=options.lease, namespace=namespace, identity=own_identity())
-    return Elected(election, lambda leads: gauge.set(leads))
+    return Elected(election, gauge.set)
 
 
 def _webhooks(
     client: Client, controllers: Sequence[Controller[Any]], options: Options, metrics: Metrics
-) -> Webhooks:
+) -> "Webhooks | NoWebhooks":
     namespace = options.own_namespace or client.config.namespace
     if not options.webhook_address:
-        # Without controllers it removes what an earlier start registered, and is done.
-        return Webhooks(client, [], namespace=namespace)
+        return NoWebhooks(client, namespace=namespace)
+    # Certificates cost 8 MB, and who has no webhooks needs none.
+    from quiver.engine.webhooks.serving import Webhooks
+
     address = Address.parse(options.webhook_address)
     service = options.webhook_service or None
     return Webhooks(
@@ -164,7 +169,7 @@ async def _serve(
     options: Options,
     metrics: Metrics,
     manager: Manager,
-    webhooks: Webhooks,
+    webhooks: "Webhooks | NoWebhooks",
 ) -> None:
     live, ready = Checks("healthz"), Checks("readyz")
     lag = loop_lag()

@@ -10,9 +10,9 @@ import pytest
 from quiver.engine.controller import Controller, Object, Refusal
 from quiver.engine.crd import Fields, Resource, Scope, Version, resource
 from quiver.engine.outcome import Outcome
-from quiver.engine.webhooks import Webhooks
 from quiver.engine.webhooks.configurations import Service, Url, configuration, must_apply
 from quiver.engine.webhooks.endpoints import Endpoint, Verb
+from quiver.engine.webhooks.serving import Webhooks
 from quiver.kube import Client, KubeConfig
 
 SERVICE = Service("quiver-system", "hooks")

@@ -16,9 +16,5 @@ A controller that overrides `validate` or `default` is asked at `/validate/<plur
 | `configurations.py` | the webhook configurations (pure)                                     |
 | `registration.py`   | keeps them in the cluster                                             |
 | `serving.py`        | `Webhooks`: all of it, as the manager runs it                         |
+| `absent.py`         | `NoWebhooks`: takes away what an earlier start registered             |
 """
-
-from quiver.engine.webhooks.certificates import LIFETIME
-from quiver.engine.webhooks.serving import RECHECK, SECRET_NAME, Webhooks
-
-__all__ = ["LIFETIME", "RECHECK", "SECRET_NAME", "Webhooks"]

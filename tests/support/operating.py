@@ -101,8 +101,9 @@ async def children(client: Client, namespace: str) -> dict[str, Object]:
 
 
 def writes(requests: Sequence[Request]) -> list[Request]:
-    """Requests that change something; the operator's own lease does not count."""
-    return [it for it in requests if it.method != "GET" and "/leases" not in it.path]
+    """Requests that change something: without the operator's lease, and Events, which only tell."""
+    changing = [it for it in requests if it.method != "GET"]
+    return [it for it in changing if "/leases" not in it.path and "/events" not in it.path]
 
 
 def is_write_of(*kinds: str) -> Callable[[Request], bool]:

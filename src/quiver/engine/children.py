@@ -1,10 +1,8 @@
 """The objects that a resource owns: made, kept as desired, and taken away when not wanted.
 
-A missing child is created by POST, which costs the API server a quarter less than an apply that
-creates; its annotation says so, and before the first apply the fields are moved from `Update` to
-`Apply`, since otherwise what later versions drop would stay (see docs/decisions/0001-engine.md).
-A child that contains what is desired is not written. One that does not is applied by force: it is
-ours, and drift heals. Objects of somebody else are never touched.
+A missing child is created by POST. One that contains what is desired is not written. One that does
+not is applied by force: it is ours, and drift heals. `marks.py` tells what is remembered on it and
+why. Objects of somebody else are never touched.
 """
 
 import asyncio
@@ -15,9 +13,17 @@ from typing import Any
 import msgspec
 
 from quiver.engine.cache import Informer, Who
-from quiver.engine.compare import APPLIED, difference, digest
+from quiver.engine.compare import difference
 from quiver.engine.identity import OWNER, OWNER_KEY, identity_of
 from quiver.engine.kinds import Key, Kind
+from quiver.engine.marks import (
+    Mark,
+    found_on,
+    mark_of,
+    marked,
+    outline_digest,
+    with_outline,
+)
 from quiver.engine.outcome import Outcome, Transient, Wait
 from quiver.engine.ownership import as_applied, moved
 from quiver.engine.store import Entry
@@ -33,7 +39,6 @@ from quiver.kube import AlreadyExists, Client, Conflict, KubeError, NotFound
 Object = dict[str, Any]
 
 MANAGER = "quiver"
-_CREATED = ".created"
 # What they hold cannot be made anew.
 _NEVER_PRUNED = frozenset({"PersistentVolumeClaim", "Secret"})
 
@@ -99,12 +104,12 @@ class Children:
             raise explained(error, what) from error
 
     async def _write(self, informer: Informer, key: Key, desired: Object, what: str) -> Wait | None:
-        mark = digest(desired)
+        mark = mark_of(desired)
         entry = informer.store.entry(key)
         if entry is not None:
             return await self._change(informer, key, entry, desired, mark, what)
         try:
-            body = _marked(desired, mark + _CREATED)
+            body = marked(desired, with_outline(mark, desired))
             await self._send(informer, key, self._client.create_raw(body), mark)
         except AlreadyExists:
             # The cache has not heard of it yet.
@@ -116,9 +121,9 @@ class Children:
         return None
 
     async def _change(
-        self, informer: Informer, key: Key, entry: Entry, desired: Object, mark: str, what: str
+        self, informer: Informer, key: Key, entry: Entry, desired: Object, mark: Mark, what: str
     ) -> Wait | None:
-        if entry.settled == int(mark, 16):
+        if entry.settled == mark.number:
             return None
         live = msgspec.json.decode(entry.raw)
         identity = identity_of(entry.raw)
@@ -126,13 +131,15 @@ class Children:
             raise NotOurs(_whose(what, identity.controller, self._parent))
         if identity.deletion_timestamp:
             return Wait(on=what, reason="it is being deleted, and is made anew when it is gone")
-        applied = identity.annotations.get(APPLIED, "")
-        if applied.removesuffix(_CREATED) == mark and difference(desired, live) is None:
-            entry.settled = int(mark, 16)
+        before = found_on(identity.annotations)
+        if before and before.digest == mark.digest and difference(desired, live) is None:
+            entry.settled = mark.number
             return None
-        if not applied or applied.endswith(_CREATED):
+        if before and before.outline and before.outline == outline_digest(desired):
+            mark = Mark(mark.digest, before.outline)
+        elif before is None or before.outline:
             await self._move_fields(informer, key)
-        body = _marked(desired, mark)
+        body = marked(desired, mark)
         body["metadata"]["uid"] = identity.uid
         await self._send(informer, key, self._client.apply_raw(body, force=True), mark)
         return None
@@ -159,13 +166,13 @@ class Children:
         informer.written(msgspec.json.encode(answer), by=self._by)
 
     async def _send(
-        self, informer: Informer, key: Key, request: Awaitable[bytes], mark: str
+        self, informer: Informer, key: Key, request: Awaitable[bytes], mark: Mark
     ) -> None:
         """Read your writes; and do not repeat an apply, even if the server dropped part of it."""
         raw = await informer.write(key, request, by=self._by)
         entry = informer.store.entry(key)
         if entry is not None and entry.version == identity_of(raw).version:
-            entry.settled = int(mark, 16)
+            entry.settled = mark.number
 
     async def _delete(self, informer: Informer, key: Key) -> None:
         raw = informer.store.get(key)
@@ -205,12 +212,6 @@ def _reference(parent: Parent) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def _marked(desired: Object, mark: str) -> Object:
-    metadata = dict(desired["metadata"])
-    metadata["annotations"] = metadata.get("annotations", {}) | {APPLIED: mark}
-    return desired | {"metadata": metadata}
 
 
 def _whose(what: str, controller: Any, parent: Parent) -> str:

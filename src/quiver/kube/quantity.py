@@ -2,6 +2,7 @@
 
 import re
 from decimal import Context, Decimal
+from functools import lru_cache
 
 _SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _BINARY = {suffix: Decimal(1024) ** power for power, suffix in enumerate(_SUFFIXES, 1)}
@@ -15,6 +16,7 @@ _QUANTITY = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def parse_quantity(text: str | float) -> Decimal:
     """The value of a quantity; a ValueError says what it should look like."""
     match = _QUANTITY.fullmatch(str(text))

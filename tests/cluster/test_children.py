@@ -5,7 +5,7 @@ from quiver.engine.definitions import settle
 from quiver.kube import Client, Object
 from quiver.kube.faults import Faults
 from quiver.vecodex.controller import VecodexController
-from support.operating import children, converged, eventually, operating, vecodex, writes
+from support.operating import API, KIND, children, converged, eventually, operating, vecodex, writes
 
 WRITER = "Deployment/search-writer"
 
@@ -41,9 +41,8 @@ async def test_another_value_costs_one_write_and_a_dropped_field_goes(
             it for it in seen.seen if it.path.endswith("/search-writer") and it.method == "GET"
         ]
 
-        await api_client.apply(
-            vecodex(namespace, writer=writer(image="example.com/writer:3")), force=True
-        )
+        without = {"spec": {"writer": {"image": "example.com/writer:3", "env": None}}}
+        await api_client.patch(API, KIND, "search", without, namespace)
         await eventually(lambda: _has_image(api_client, namespace, ":3"), "the third image")
         await converged(api_client, namespace)
     assert "env" not in await container_of(api_client, namespace)

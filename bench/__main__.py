@@ -2,22 +2,38 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 
 from bench.benchmark import BenchError, Benchmark
 from bench.registry import BENCHMARKS
 from bench.result import Result, goals_table, table, write
 from quiver.devcluster.errors import DevClusterError
+from quiver.kube import KubeError
 
 
 def main() -> int:
     options = parser().parse_args()
     chosen = [BENCHMARKS[options.only]] if options.only else list(BENCHMARKS.values())
+    results: list[Result] = []
+    told: list[str] = []
     try:
-        results = [measured(benchmark, options) for benchmark in chosen]
-    except (BenchError, DevClusterError) as error:
-        print(f"bench: {error}", file=sys.stderr)
+        results += [measured(benchmark, options) for benchmark in chosen]
+    except* (BenchError, DevClusterError, KubeError) as group:
+        told += sentences(group)
+    for sentence in told:
+        print(f"bench: {sentence}", file=sys.stderr)
+    if told:
         return 2
     return 1 if options.strict and not all(result.met for result in results) else 0
+
+
+def sentences(group: BaseExceptionGroup[Exception]) -> Iterator[str]:
+    """Of the errors in a group, however deep they are."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from sentences(error)
+        else:
+            yield str(error)
 
 
 def measured(benchmark: Benchmark, options: argparse.Namespace) -> Result:

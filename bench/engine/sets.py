@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench.peers.children import GROUP_VERSION, Object, children, set_path, status
+from quiver.devcluster.waiting import until
 from quiver.engine.definitions import definition, until_established
 from quiver.kube import Client
 from quiver.vecodex.api import VecodexSet
@@ -15,6 +16,7 @@ from quiver.vecodex.api import VecodexSet
 NAMESPACE = "bench"
 KIND = "VecodexSet"
 AT_A_TIME = 16
+SERVED_WITHIN = 30.0
 
 _RESOURCES = {
     "requests": {"cpu": "125m", "memory": "128Mi"},
@@ -44,7 +46,14 @@ async def prepare(client: Client) -> None:
     """What must be there before the first set: the CRD as Quiver makes it, and a namespace."""
     await client.apply(definition(VecodexSet))
     await until_established(client, VecodexSet.definition.name)
+    await until(lambda: missing(client), within=SERVED_WITHIN)
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+
+
+async def missing(client: Client) -> str | None:
+    """An established kind is not found by discovery for a moment; `until` asks again."""
+    await client.list(GROUP_VERSION, KIND)
+    return None
 
 
 async def create_sets(client: Client, count: int) -> list[Object]:

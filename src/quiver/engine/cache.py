@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from quiver.engine.controller import Change
-from quiver.engine.identity import identity_of
+from quiver.engine.identity import Identity, identity_of
 from quiver.engine.kinds import Key, Kind
 from quiver.engine.metrics import CacheSize
 from quiver.engine.reflector import Reflector, Source
@@ -69,7 +69,7 @@ class Informer:
             for reflector in self._reflectors:
                 group.create_task(reflector.run())
 
-    async def write(self, key: Key, request: Awaitable[bytes], *, by: Who) -> bytes:
+    async def write(self, key: Key, request: Awaitable[bytes], *, by: Who) -> Identity:
         """Send a write and take its answer. `by` is not told of what it wrote itself.
 
         The watch mostly brings the news before the answer comes: meanwhile what concerns this
@@ -80,20 +80,18 @@ class Informer:
         version = 0
         try:
             raw = await request
-            version = identity_of(raw).version
-            self.written(raw, by=by)
+            identity = identity_of(raw)
+            version = identity.version
+            self._written(raw, identity, by)
         finally:
             del self._held_back[place]
             if any(_version_after(change) != version for change in held):
                 self._tell(held[-1], only=by)
-        return raw
+        return identity
 
     def written(self, raw: bytes, *, by: Who | None = None) -> None:
         """The answer to a write. `by` wrote it and need not be told."""
-        self._doubted.discard(identity_of(raw).key)
-        news = self.store.written(raw)
-        if news is not None:
-            self._tell(Change(self.kind, *news), but=by)
+        self._written(raw, identity_of(raw), by)
 
     def doubt(self, key: Key) -> None:
         """A write may have happened or not: read the object back before the next decision."""
@@ -123,6 +121,12 @@ class Informer:
         entry = self.store.entry(key)
         if entry is not None and self.store.removed(key, entry.version) is not None:
             self._tell(Change(self.kind, key, entry.raw, None), but=by)
+
+    def _written(self, raw: bytes, identity: Identity, by: Who | None) -> None:
+        self._doubted.discard(identity.key)
+        news = self.store.written(raw, identity)
+        if news is not None and (by is None or len(self._handlers) > 1):
+            self._tell(Change(self.kind, *news), but=by)
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         if self._handlers:

@@ -169,9 +169,9 @@ class Children:
         self, informer: Informer, key: Key, request: Awaitable[bytes], mark: Mark
     ) -> None:
         """Read your writes; and do not repeat an apply, even if the server dropped part of it."""
-        raw = await informer.write(key, request, by=self._by)
+        written = await informer.write(key, request, by=self._by)
         entry = informer.store.entry(key)
-        if entry is not None and entry.version == identity_of(raw).version:
+        if entry is not None and entry.version == written.version:
             entry.settled = mark.number
 
     async def _delete(self, informer: Informer, key: Key) -> None:

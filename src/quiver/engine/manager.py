@@ -51,6 +51,7 @@ class Manager:
         definitions: Definitions,
         unfenced: Client,
         grace: float = GRACE,
+        started: asyncio.Event | None = None,
     ) -> None:
         self._controllers = {controller.name: controller for controller in controllers}
         self._around = around
@@ -64,7 +65,7 @@ class Manager:
         self._grace = grace
         self._standings: dict[str, Standing] = {}
         self._runners: dict[str, Runner[Any]] = {}
-        self._leads = asyncio.Event()
+        self._started = started or asyncio.Event()
         self._is_settled = False
 
     def ready(self) -> str | None:
@@ -117,7 +118,7 @@ class Manager:
         await self._around.cache.synced()
         log.info("The caches are warm")
         await self._leadership.acquired()
-        self._leads.set()
+        self._started.set()
         async with asyncio.TaskGroup() as group:
             for name, standing in list(self._standings.items()):
                 if isinstance(standing, Waiting):

@@ -61,13 +61,17 @@ async def operate(
     options: Options,
     *,
     stop: asyncio.Event | None = None,
+    started: asyncio.Event | None = None,
     interceptor: Interceptor | None = None,
 ) -> int:
-    """Run until a signal says stop; the exit code of the process."""
+    """Run until a signal says stop; the exit code of the process.
+
+    `started` is set once the caches are warm and this process leads.
+    """
     stop = stop or _stopped_by_signals()
     lost = False
     try:
-        await _operate(config, controllers, options, stop, interceptor)
+        await _operate(config, controllers, options, stop, started, interceptor)
     except* LeadershipLost as group:
         lost = True
         log.error("%s", group.exceptions[0])  # noqa: TRY400
@@ -80,6 +84,7 @@ async def _operate(
     controllers: Sequence[Controller[Any]],
     options: Options,
     stop: asyncio.Event,
+    started: asyncio.Event | None,
     interceptor: Interceptor | None,
 ) -> None:
     log.info("Quiver %s on %s", __version__, config.server)
@@ -113,6 +118,7 @@ async def _operate(
             ),
             definitions=Definitions(install=options.install_crds, take_over=options.take_over_crds),
             unfenced=unfenced,
+            started=started,
         )
         webhooks = _webhooks(unfenced, controllers, options, metrics)
         await _serve(stack, options, metrics, manager, webhooks)

@@ -19,16 +19,30 @@ async def running(
     *,
     interceptor: Interceptor | None = None,
 ) -> AsyncIterator[None]:
-    """The whole operator, until the block ends. Limit it to the namespaces of its test.
+    """The whole operator, from when it is at work until the block ends.
 
-    What ended it early is raised at the end of the block.
+    Limit it to the namespaces of its test. What ended it early is raised at the end of the block.
     """
-    stop = asyncio.Event()
+    stop, started = asyncio.Event(), asyncio.Event()
     operating = asyncio.create_task(
-        operate(config, controllers, options or Options(), stop=stop, interceptor=interceptor)
+        operate(
+            config,
+            controllers,
+            options or Options(),
+            stop=stop,
+            started=started,
+            interceptor=interceptor,
+        )
     )
     try:
+        await _first_of(operating, started)
         yield
     finally:
         stop.set()
         await operating
+
+
+async def _first_of(operating: asyncio.Task[int], started: asyncio.Event) -> None:
+    waiting = asyncio.create_task(started.wait())
+    await asyncio.wait([operating, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()

@@ -43,6 +43,8 @@ EVERYBODY: dict[str, Callable[[Progress], Contender]] = {
 }
 # Slow, and no goal depends on it: measured in the last round only.
 ONCE = frozenset({KOPF})
+# Seconds of steady state for those who have no goal in it.
+PEERS_STEADY = 15.0
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +91,8 @@ async def one_run(
     person: Contender, options: argparse.Namespace, tied_to: Path, *, lives_on: bool
 ) -> Run:
     if lives_on:
-        return await long_run(person, options.sets, tied_to, options.steady)
+        at_most = options.steady if person.name == QUIVER else PEERS_STEADY
+        return await long_run(person, options.sets, tied_to, min(options.steady, at_most))
     return await cold_start(person, options.sets, tied_to)
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from quiver.engine.definitions import settle
 from quiver.engine.kinds import INGRESS, SERVICE
 from quiver.kube import Client, Invalid
 from quiver.testing import Options, running, until
@@ -43,7 +42,6 @@ def registrar() -> Registrar:
 async def place(api_client: Client, namespace: str, registrar: Registrar) -> AsyncIterator[Place]:
     """With the operator at work in it."""
     controller = alias_operator.AliasController(registrar, zone="example.com")
-    await settle(api_client, [controller], install=True)
     options = Options(namespaces=(namespace,))
     async with running(api_client.config, [controller], options):
         yield Place(api_client, namespace, ALIAS)

@@ -1,7 +1,7 @@
 """The cache on a real API server, also when the connection or the server misbehaves."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -16,6 +16,7 @@ from quiver.kube import Client, KubeConfig
 from quiver.kube.faults import Faults, answer, cut_after, refuse
 from quiver.kube.interceptor import Send
 from quiver.kube.request import Answer, Request
+from support.until import until
 
 SOURCE = Source(CONFIG_MAP, labels="test=cache")
 
@@ -42,12 +43,6 @@ async def watching(
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 def value(informer: Informer, key: Key) -> str | None:

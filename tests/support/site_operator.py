@@ -44,8 +44,13 @@ class Ledger:
         return await send(request)
 
     def writes(self) -> list[str]:
-        """Without the events, which tell and change nothing."""
-        return [it for it in self.requests if not it.startswith("GET") and "/events" not in it]
+        """Of objects; not the events, which only tell, nor the definition of the kind."""
+        others = ("/events", "/customresourcedefinitions")
+        return [
+            it
+            for it in self.requests
+            if not it.startswith("GET") and not any(other in it for other in others)
+        ]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from quiver import __version__
-from quiver.cli import crds, dev, operator, preflight, rbac
+from quiver.cli import crds, dev, new_operator, operator, preflight, rbac
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,5 +46,6 @@ def parser() -> argparse.ArgumentParser:
     crds.add_to(groups)
     rbac.add_to(groups)
     preflight.add_to(groups)
+    new_operator.add_to(groups)
     dev.add_to(groups)
     return root

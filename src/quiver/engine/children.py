@@ -67,6 +67,7 @@ class Children:
         self._informers = {(kind.api_version, kind.name): it for kind, it in informers.items()}
         self._parent = parent
         self._by = by
+        self.has_written = False
         self._former_managers = former_managers
 
     async def ensure(self, objects: Sequence[Object]) -> Outcome:
@@ -169,6 +170,7 @@ class Children:
         self, informer: Informer, key: Key, request: Awaitable[bytes], mark: Mark
     ) -> None:
         """Read your writes; and do not repeat an apply, even if the server dropped part of it."""
+        self.has_written = True
         written = await informer.write(key, request, by=self._by)
         entry = informer.store.entry(key)
         if entry is not None and entry.version == written.version:

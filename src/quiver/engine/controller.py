@@ -102,7 +102,7 @@ class Controller(ABC, Generic[R]):
     """Kinds of children that earlier versions made: only ever deleted."""
     watches: ClassVar[Sequence[Watch]] = ()
     succeeds: ClassVar[Sequence[str]] = ()
-    """Field managers of the operators it replaces: on a child they made, their fields become ours."""
+    """Field managers of the operators it replaces: what they set on a child becomes ours."""
     permissions: ClassVar[Sequence[Permission]] = ()
     workers: ClassVar[int] = 16
     timeout: ClassVar[float] = 120.0

@@ -16,7 +16,7 @@ class LeaseEnded(ConnectionError):
 
 
 class Fence:
-    """An interceptor. `valid_until` is asked for each write, on the clock of `asyncio.timeout_at`."""
+    """An interceptor. Each write asks for `valid_until`, on the clock of `asyncio.timeout_at`."""
 
     def __init__(self, valid_until: Callable[[], float]) -> None:
         self._valid_until = valid_until

@@ -5,9 +5,9 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+from quiver.engine.duty import Callbacks
 from quiver.engine.election import Election
 from quiver.engine.kinds import Key
-from quiver.engine.duty import Callbacks
 from quiver.engine.shards import Shards
 
 

@@ -27,7 +27,7 @@ def to_owner(kind: Kind) -> Mapping:
     return maps
 
 
-def to_all(change: Change) -> None:  # noqa: ARG001
+def to_all(change: Change) -> None:
     """A change that may matter to every object of the kind."""
 
 

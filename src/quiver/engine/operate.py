@@ -153,7 +153,7 @@ def _webhooks(
 ) -> "Webhooks | NoWebhooks":
     namespace = options.own_namespace or client.config.namespace
     if not options.webhook_address:
-        return NoWebhooks(client, namespace=namespace)
+        return NoWebhooks(client, controllers, namespace=namespace)
     # Certificates cost 8 MB, and who has no webhooks needs none.
     from quiver.engine.webhooks.serving import Webhooks
 

@@ -55,6 +55,11 @@ class Turn(Generic[R]):
             await self._children.prune(wanted, kinds)
         return outcome
 
+    @property
+    def has_written(self) -> bool:
+        """Whether a child was made or changed in this turn: what was read before is old then."""
+        return self._children.has_written
+
     def cached(self, kind: Kind, name: str, *, namespace: str | None = None) -> Object | None:
         """One object of a kind that the controller owns or watches."""
         raw = self.raw(kind, name, namespace=namespace)

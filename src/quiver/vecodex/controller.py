@@ -61,9 +61,9 @@ class VecodexController(Controller[VecodexSet]):
         outcome: Outcome = None
         if not vecodex.spec.paused:
             outcome = await turn.ensure([*wanted.objects, *desired_others(vecodex, before)])
-        after = self._observed(vecodex, turn).deployments
+        after = self._observed(vecodex, turn) if turn.has_written else before
         status = status_of(
-            vecodex, wanted, after, devices=self._devices(vecodex, turn), troubles=found
+            vecodex, wanted, after.deployments, devices=self._devices(vecodex, turn), troubles=found
         )
         turn.report(status)
         return outcome or look_at_pods_again(stuck)

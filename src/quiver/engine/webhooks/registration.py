@@ -39,7 +39,7 @@ class Registration:
         """What an earlier version or another setting of this operator left."""
         for verb in Verb:
             if not self._of(verb):
-                await self._remove(verb)
+                await self.remove(verb)
 
     def _of(self, verb: Verb) -> list[Endpoint]:
         return [endpoint for endpoint in self._endpoints if endpoint.verb is verb]
@@ -58,7 +58,7 @@ class Registration:
         version = live["metadata"]["resourceVersion"] if live else ""
         return self._applied.get(verb) == (wanted, version)
 
-    async def _remove(self, verb: Verb) -> None:
+    async def remove(self, verb: Verb) -> None:
         kind = KINDS[verb]
         try:
             live = await self._read(verb)

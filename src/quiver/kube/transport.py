@@ -21,6 +21,7 @@ from yarl import URL
 from quiver.kube import tls
 from quiver.kube.backoff import Backoff
 from quiver.kube.config import KubeConfig
+from quiver.kube.connector import Connector
 from quiver.kube.credentials import Credential, credentials_for
 from quiver.kube.errors import (
     ConfigError,
@@ -61,13 +62,15 @@ class Transport:
         self._free = asyncio.Semaphore(connections)
         self._proxy, self._proxy_headers = _proxy(config.proxy_url)
         self._session: aiohttp.ClientSession | None = None
+        self._connector: Connector | None = None
 
     async def __aenter__(self) -> Self:
         if self._speaks_tls:
             # What is wrong with the configuration is told here, not by the first request.
             self._config.tls()
+        self._connector = Connector(limit=0)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=self._connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "quiver"},
             timeout=_NO_LIMIT,
@@ -81,7 +84,8 @@ class Transport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._session:
+        if self._session and self._connector:
+            await self._connector.settled()
             await self._session.close()
 
     async def exchange(self, request: Request) -> bytes:

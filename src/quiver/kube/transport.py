@@ -35,6 +35,7 @@ from quiver.kube.errors import (
 from quiver.kube.interceptor import Interceptor
 from quiver.kube.request import Answer, Request
 from quiver.kube.warning import warnings_in
+from quiver.kube.wire import Wire
 
 Result = TypeVar("Result")
 _Attempt: TypeAlias = Callable[[Request, Credential], Awaitable[Result]]
@@ -63,12 +64,16 @@ class Transport:
         self._proxy, self._proxy_headers = _proxy(config.proxy_url)
         self._session: aiohttp.ClientSession | None = None
         self._connector: Connector | None = None
+        self._wire: Wire | None = None
 
     async def __aenter__(self) -> Self:
         if self._speaks_tls:
             # What is wrong with the configuration is told here, not by the first request.
             self._config.tls()
         self._connector = Connector(limit=0)
+        if self._proxy is None:
+            name = self._config.tls_server_name
+            self._wire = Wire(self._config.server, server_hostname=name)
         self._session = aiohttp.ClientSession(
             connector=self._connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -84,6 +89,8 @@ class Transport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._wire:
+            await self._wire.close()
         if self._session and self._connector:
             await self._connector.settled()
             await self._session.close()
@@ -131,7 +138,7 @@ class Transport:
 
     async def _read_once(self, request: Request, credential: Credential) -> bytes:
         async with self._free:
-            answer = await self._send(request, credential)
+            answer = await self._send(request, credential, in_one_piece=True)
             try:
                 body = await answer.read()
             except BaseException:
@@ -157,10 +164,20 @@ class Transport:
             asked = _seconds(answer.headers.get("Retry-After"))
             raise error_from(answer.status, body, subject=str(request), retry_after=asked)
 
-    async def _send(self, request: Request, credential: Credential) -> Answer:
+    async def _send(
+        self, request: Request, credential: Credential, *, in_one_piece: bool = False
+    ) -> Answer:
+        wire = self._wire if in_one_piece else None
+
+        async def send(passed: Request) -> Answer:
+            if wire is None:
+                return await self._http(passed, credential)
+            context = self._tls(credential) if self._speaks_tls else None
+            return await wire.send(passed, _headers(passed, credential), context)
+
         if self._interceptor is None:
-            return await self._http(request, credential)
-        return await self._interceptor(request, lambda passed: self._http(passed, credential))
+            return await send(request)
+        return await self._interceptor(request, send)
 
     async def _http(self, request: Request, credential: Credential) -> Answer:
         idle = request.idle
@@ -169,7 +186,7 @@ class Transport:
             URL(self._config.server + request.target),
             data=request.body,
             headers=_headers(request, credential),
-            ssl=self._tls(credential),
+            ssl=self._tls(credential) if self._speaks_tls else True,
             server_hostname=self._config.tls_server_name,
             proxy=self._proxy,
             proxy_headers=self._proxy_headers,
@@ -179,9 +196,7 @@ class Transport:
         )
         return _HttpAnswer(answer)
 
-    def _tls(self, credential: Credential) -> ssl.SSLContext | bool:
-        if not self._speaks_tls:
-            return True
+    def _tls(self, credential: Credential) -> ssl.SSLContext:
         try:
             return tls.context_for(
                 ca=credential.ca,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from quiver.engine.crd.manifest import as_yaml
-from quiver.engine.definitions import definition
-from quiver.engine.grants import policy_rules
-from quiver.engine.rbac import (
+from quiver.engine.installing.definitions import definition
+from quiver.engine.installing.grants import policy_rules
+from quiver.engine.installing.rbac import (
     AnyController,
     Rights,
     base_rights,
@@ -22,7 +22,7 @@ from quiver.engine.rbac import (
     rights_of,
     viewer_grants,
 )
-from quiver.engine.roles import Setting, bound, operator_roles, people_roles
+from quiver.engine.installing.roles import Setting, bound, operator_roles, people_roles
 
 ROOT = Path(__file__).parent.parent
 CHART_CRDS = "charts/quiver/crds"

@@ -9,7 +9,7 @@ import msgspec
 
 from bench.peers.children import GROUP_VERSION, Object, children, set_path, status
 from quiver.devcluster.waiting import until
-from quiver.engine.definitions import definition, until_established
+from quiver.engine.installing.definitions import definition, until_established
 from quiver.kube import Client
 from quiver.vecodex.api import VecodexSet
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.definitions import On, settle
-from quiver.engine.grants import Grant, allowed
-from quiver.engine.leases import Leases, new_lease, wall_clock
-from quiver.engine.rbac import CERTIFICATE, AnyController
+from quiver.engine.installing.definitions import On, settle
+from quiver.engine.installing.grants import Grant, allowed
+from quiver.engine.installing.rbac import CERTIFICATE, AnyController
+from quiver.engine.leading.leases import Leases, new_lease, wall_clock
 from quiver.engine.webhooks.configurations import Service
 from quiver.engine.webhooks.endpoints import endpoints_of
 from quiver.engine.webhooks.registration import Registration

@@ -1,7 +1,7 @@
 """How children are written: no more than needed, and what is dropped goes."""
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.definitions import settle
+from quiver.engine.installing.definitions import settle
 from quiver.kube import Client, Object
 from quiver.kube.faults import Faults
 from quiver.vecodex.controller import VecodexController

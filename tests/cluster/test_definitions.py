@@ -9,11 +9,18 @@ import pytest
 
 from quiver.engine.controller import Controller
 from quiver.engine.crd import Fields, Resource, crd_manifest, resource
-from quiver.engine.definitions import Off, On, Waiting, definition, settle, until_established
-from quiver.engine.leftovers import leftovers
+from quiver.engine.installing.definitions import (
+    Off,
+    On,
+    Waiting,
+    definition,
+    settle,
+    until_established,
+)
+from quiver.engine.installing.leftovers import leftovers
+from quiver.engine.installing.rbac import AnyController
+from quiver.engine.installing.roles import Setting, operator_roles
 from quiver.engine.outcome import Outcome
-from quiver.engine.rbac import AnyController
-from quiver.engine.roles import Setting, operator_roles
 from quiver.kube import Client, Forbidden, Impersonation, NotFound, Object
 
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.election import Election
 from quiver.engine.kinds import LEASE
+from quiver.engine.leading.election import Election
 from quiver.kube import Client, Impersonation, KubeConfig, Object
 from quiver.kube.faults import Faults, lose_answer, method, refuse
 from support.until import until

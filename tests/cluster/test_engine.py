@@ -9,7 +9,7 @@ import pytest
 from quiver import sdk
 from quiver.devcluster.handle import DevCluster
 from quiver.engine.children import Children, Parent
-from quiver.engine.definitions import definition, settle
+from quiver.engine.installing.definitions import definition, settle
 from quiver.engine.kinds import Key, kind_of
 from quiver.kube import Client, Object
 from quiver.testing import Options, running, until

@@ -7,7 +7,7 @@ import pytest
 
 from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.waiting import until
-from quiver.engine.events import Recorder, Regarding, regarding
+from quiver.engine.recording.events import Recorder, Regarding, regarding
 from quiver.kube import Client, KubeConfig, NotFound, Object
 from quiver.kube.faults import Faults, lose_answer, method
 

@@ -11,11 +11,11 @@ from itertools import pairwise
 import pytest
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.duty import Callbacks
 from quiver.engine.kinds import LEASE, Key
-from quiver.engine.leases import Timing
-from quiver.engine.roster import MAP
-from quiver.engine.shards import Shards
+from quiver.engine.leading.duty import Callbacks
+from quiver.engine.leading.leases import Timing
+from quiver.engine.leading.roster import MAP
+from quiver.engine.leading.shards import Shards
 from quiver.kube import Client, KubeConfig, Object
 from quiver.kube.faults import Faults, is_watch, refuse
 from support.until import until

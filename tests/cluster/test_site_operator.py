@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from quiver.devcluster.handle import DevCluster
+from quiver.engine.installing.roles import Setting, bound, operator_roles
 from quiver.engine.kinds import DEPLOYMENT, INGRESS, SERVICE, SERVICE_ACCOUNT
-from quiver.engine.roles import Setting, bound, operator_roles
 from quiver.kube import Client, Invalid, KubeConfig
 from quiver.kube.accounts import issue_token
 from quiver.testing import Options, running

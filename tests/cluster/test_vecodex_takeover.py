@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.definitions import settle
+from quiver.engine.installing.definitions import settle
 from quiver.kube import Client, Object
 from quiver.vecodex.controller import VecodexController
 from support.operating import children, eventually, operating

@@ -21,10 +21,10 @@ from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.waiting import until
 from quiver.engine.controller import Controller, Object, Refusal
 from quiver.engine.crd import Fields, Resource, crd_manifest, resource
-from quiver.engine.grants import policy_rules
+from quiver.engine.installing.grants import policy_rules
+from quiver.engine.installing.rbac import rights_of
 from quiver.engine.kinds import SECRET
 from quiver.engine.outcome import Outcome
-from quiver.engine.rbac import rights_of
 from quiver.engine.webhooks.answering import Answering
 from quiver.engine.webhooks.certificates import issued
 from quiver.engine.webhooks.configurations import MUTATING, VALIDATING

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quiver.engine.definitions import On, settle
+from quiver.engine.installing.definitions import On, settle
 from quiver.kube import Client
 from quiver.vecodex.controller import VecodexController
 

@@ -154,7 +154,7 @@ async def test_an_api_server_that_is_away_at_the_start_is_waited_for(
     api_server: DevCluster, api_client: Client, namespace: str
 ) -> None:
     faults = Faults()
-    faults.add(refuse, times=40)
+    faults.add(refuse, times=12)
     await api_client.create(vecodex(namespace))
     async with operating(api_server.kubeconfig, namespace, faults):
         await converged(api_client, namespace, within=60)

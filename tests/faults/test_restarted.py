@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quiver.devcluster.handle import DevCluster
-from quiver.engine.definitions import settle
+from quiver.engine.installing.definitions import settle
 from quiver.kube import Client
 from quiver.vecodex.controller import VecodexController
 from support.operating import children, converged, eventually, operating, vecodex

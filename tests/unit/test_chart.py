@@ -10,9 +10,9 @@ import yaml
 
 from quiver import __version__
 from quiver.cli.main import parser
-from quiver.engine.grants import Grant, allowed
-from quiver.engine.rbac import AnyController
-from quiver.engine.roles import Setting, operator_roles, people_roles
+from quiver.engine.installing.grants import Grant, allowed
+from quiver.engine.installing.rbac import AnyController
+from quiver.engine.installing.roles import Setting, operator_roles, people_roles
 from quiver.kube import Object
 from support.chart import CHART, CannotRender, notes, render
 from support.generator import generate

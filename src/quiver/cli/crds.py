@@ -4,7 +4,7 @@ import argparse
 
 from quiver.cli.choice import add_controllers
 from quiver.cli.dev import Groups
-from quiver.engine.manifests import add_crds_arguments, print_crds
+from quiver.engine.installing.manifests import add_crds_arguments, print_crds
 
 
 def add_to(groups: "Groups[argparse.ArgumentParser]") -> None:

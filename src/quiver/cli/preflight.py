@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiver.cli.choice import add_controllers
 from quiver.cli.dev import Groups
-from quiver.engine.manifests import words
+from quiver.engine.installing.manifests import words
 
 if TYPE_CHECKING:
     from quiver.engine.controller import Controller
@@ -47,7 +47,7 @@ def _uninstall(arguments: argparse.Namespace) -> int:
 async def _left(
     arguments: argparse.Namespace, controllers: "list[type[Controller[Any]]]"
 ) -> list[str]:
-    from quiver.engine.leftovers import leftovers
+    from quiver.engine.installing.leftovers import leftovers
     from quiver.kube import Client, KubeConfig
 
     file, context = arguments.kubeconfig, arguments.context

@@ -4,7 +4,7 @@ import argparse
 
 from quiver.cli.choice import add_controllers
 from quiver.cli.dev import Groups
-from quiver.engine.manifests import add_rbac_arguments, print_rbac
+from quiver.engine.installing.manifests import add_rbac_arguments, print_rbac
 
 
 def add_to(groups: "Groups[argparse.ArgumentParser]") -> None:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, controllers: "Sequence[Controller[Any]]")
     """Run the operator as the command line says; the exit code of the process."""
     import uvloop
 
-    from quiver.engine import logs
+    from quiver.engine.observe import logs
     from quiver.engine.operate import Options, operate
 
     logs.setup(format=arguments.log_format, level=arguments.log_level)

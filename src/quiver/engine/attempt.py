@@ -14,21 +14,21 @@ from typing import Any, Generic
 
 import msgspec
 
-from quiver.engine import logs
 from quiver.engine.cache import Cache, Informer, Who
 from quiver.engine.children import Parent
 from quiver.engine.conditions import DEGRADED, Condition, transitions
 from quiver.engine.controller import Controller, R
 from quiver.engine.crd import CannotDecode, decode
-from quiver.engine.events import EventType, Recorder, Regarding
 from quiver.engine.identity import identity_of, replaced
 from quiver.engine.kinds import Key, Kind, kind_of
-from quiver.engine.leadership import Leadership
-from quiver.engine.metrics import Metrics
+from quiver.engine.leading.leadership import Leadership
+from quiver.engine.observe import logs
+from quiver.engine.observe.metrics import Metrics
+from quiver.engine.observe.reconcilemetrics import Ending, ending_of
+from quiver.engine.observe.tracing import Tracing
 from quiver.engine.outcome import Decision, Outcome, Terminal, Transient, Wait, next_attempt
-from quiver.engine.reconcilemetrics import Ending, ending_of
+from quiver.engine.recording.events import EventType, Recorder, Regarding
 from quiver.engine.reporting import is_same, stamped, with_failure, with_waiting
-from quiver.engine.tracing import Tracing
 from quiver.engine.turn import Turn
 from quiver.kube import Client, Conflict, KubeError, NotFound
 

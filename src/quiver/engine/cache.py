@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from quiver.engine.controller import Change
 from quiver.engine.identity import Identity, identity_of
 from quiver.engine.kinds import Key, Kind
-from quiver.engine.metrics import CacheSize
+from quiver.engine.observe.metrics import CacheSize
 from quiver.engine.reflector import Reflector, Source
 from quiver.engine.store import Store
 from quiver.kube import Client, NotFound

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quiver.engine import arguments, manifests
+from quiver.engine import arguments
 from quiver.engine.controller import Controller
+from quiver.engine.installing import manifests
 from quiver.kube import ConfigError, KubeError
 
 Controllers = Sequence[Controller[Any]]

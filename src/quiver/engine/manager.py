@@ -15,10 +15,17 @@ from typing import Any
 
 from quiver.engine.attempt import Surroundings
 from quiver.engine.controller import Controller
-from quiver.engine.definitions import Off, On, Standing, Waiting, settle, until_established
-from quiver.engine.duty import Callbacks
+from quiver.engine.installing.definitions import (
+    Off,
+    On,
+    Standing,
+    Waiting,
+    settle,
+    until_established,
+)
 from quiver.engine.kinds import Key, kind_of
-from quiver.engine.liveness import stuck_worker
+from quiver.engine.leading.duty import Callbacks
+from quiver.engine.observe.liveness import stuck_worker
 from quiver.engine.runner import Runner
 from quiver.kube import Client, KubeError
 

@@ -14,17 +14,17 @@ from quiver import __version__
 from quiver.engine.attempt import Surroundings
 from quiver.engine.cache import Cache
 from quiver.engine.controller import Controller
-from quiver.engine.election import Election
-from quiver.engine.events import Recorder
-from quiver.engine.fence import Fence
-from quiver.engine.health import Address, Checks, health_routes, metrics_routes, serving
-from quiver.engine.leadership import Alone, Elected, Leadership, Sharded
-from quiver.engine.leases import own_identity
-from quiver.engine.liveness import loop_lag
+from quiver.engine.leading.election import Election
+from quiver.engine.leading.fence import Fence
+from quiver.engine.leading.leadership import Alone, Elected, Leadership, Sharded
+from quiver.engine.leading.leases import own_identity
+from quiver.engine.leading.shards import Shards
 from quiver.engine.manager import Definitions, LeadershipLost, Manager
-from quiver.engine.metrics import Metrics
-from quiver.engine.shards import Shards
-from quiver.engine.tracing import tracing_from
+from quiver.engine.observe.health import Address, Checks, health_routes, metrics_routes, serving
+from quiver.engine.observe.liveness import loop_lag
+from quiver.engine.observe.metrics import Metrics
+from quiver.engine.observe.tracing import tracing_from
+from quiver.engine.recording.events import Recorder
 from quiver.engine.webhooks.absent import NoWebhooks
 from quiver.kube import Client, KubeConfig
 from quiver.kube.interceptor import Interceptor, chained

@@ -11,9 +11,9 @@ import msgspec
 from quiver.engine.cache import Informer, Who
 from quiver.engine.children import Children, Parent
 from quiver.engine.controller import Controller, R
-from quiver.engine.events import EventType
 from quiver.engine.kinds import Key, Kind
 from quiver.engine.outcome import Outcome
+from quiver.engine.recording.events import EventType
 from quiver.kube import Client
 
 Object = dict[str, Any]

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from quiver.cli import crds, preflight, rbac
-from quiver.engine.definitions import definition
-from quiver.engine.rbac import AnyController
-from quiver.engine.roles import Setting, operator_roles
+from quiver.engine.installing.definitions import definition
+from quiver.engine.installing.rbac import AnyController
+from quiver.engine.installing.roles import Setting, operator_roles
 from quiver.kube import Object
 from support.site import Site, SiteController, ZoneController
 

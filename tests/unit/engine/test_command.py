@@ -9,7 +9,7 @@ import yaml
 from quiver.engine import arguments
 from quiver.engine.command import main
 from quiver.engine.controller import Controller
-from quiver.engine.definitions import definition
+from quiver.engine.installing.definitions import definition
 from quiver.kube import ConfigError
 from support.site import Site, SiteController, ZoneController
 

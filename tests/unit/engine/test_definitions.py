@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiver.engine.definitions import definition
-from quiver.engine.standing import Act, Object, Off, On, Verdict, Waiting, changed, judge
+from quiver.engine.installing.definitions import definition
+from quiver.engine.installing.standing import Act, Object, Off, On, Verdict, Waiting, changed, judge
 from support.site import Site
 
 NAME = "sites.rbac.quiver.dev"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiver.engine.election import CandidacyEnded, Election
-from quiver.engine.leases import Hold, Lease, Sighting, Timing, new_lease, own_identity
+from quiver.engine.leading.election import CandidacyEnded, Election
+from quiver.engine.leading.leases import Hold, Lease, Sighting, Timing, new_lease, own_identity
 from quiver.kube import ApiError, Conflict, Forbidden, NotFound, Unreachable
 from support.lease_server import LeaseClient, LeaseServer
 from support.virtual_time import happens_within, in_virtual_time, now

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quiver.engine import events as events_module
-from quiver.engine.eventbody import NOTE_LIMIT, Regarding, cut, event_name, micro_time
-from quiver.engine.events import Recorder
-from quiver.engine.eventseries import (
+from quiver.engine.recording import events as events_module
+from quiver.engine.recording.eventbody import NOTE_LIMIT, Regarding, cut, event_name, micro_time
+from quiver.engine.recording.events import Recorder
+from quiver.engine.recording.eventseries import (
     BURST,
     FINISH,
     MOST_SERIES,
@@ -21,7 +21,7 @@ from quiver.engine.eventseries import (
     Facts,
     SeriesBook,
 )
-from quiver.engine.tokenbuckets import TokenBuckets
+from quiver.engine.recording.tokenbuckets import TokenBuckets
 from quiver.kube import AlreadyExists, Client, Forbidden, Invalid, KubeError, NotFound, Object
 from quiver.kube.errors import Unreachable
 

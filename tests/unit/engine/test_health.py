@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiver.engine.checks import Checks
-from quiver.engine.health import Address, health_routes, metrics_routes, serving
-from quiver.engine.liveness import LATE, LATE_TICKS, TICK, LoopLag, loop_lag, stuck_worker
+from quiver.engine.observe.checks import Checks
+from quiver.engine.observe.health import Address, health_routes, metrics_routes, serving
+from quiver.engine.observe.liveness import LATE, LATE_TICKS, TICK, LoopLag, loop_lag, stuck_worker
 from quiver.engine.queue import Metrics, Timer
 from support.web import http
 

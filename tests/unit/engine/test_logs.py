@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiver.engine import logs
 from quiver.engine.kinds import Key
-from quiver.engine.logformat import JsonFormatter
-from quiver.engine.redaction import HIDDEN, redact
+from quiver.engine.observe import logs
+from quiver.engine.observe.logformat import JsonFormatter
+from quiver.engine.observe.redaction import HIDDEN, redact
 from quiver.kube.request import Request
 
 log = logging.getLogger("quiver.test")

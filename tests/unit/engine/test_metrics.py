@@ -13,14 +13,14 @@ from prometheus_client import Histogram as TheirHistogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from quiver.engine.attempt import TimedOut
-from quiver.engine.eventseries import EventCounts
-from quiver.engine.instruments import Histogram, Registry
-from quiver.engine.metrics import CacheSize, Metrics
+from quiver.engine.observe.instruments import Histogram, Registry
+from quiver.engine.observe.metrics import CacheSize, Metrics
+from quiver.engine.observe.processstats import add_process_metrics
+from quiver.engine.observe.queuemetrics import QUEUE_SECONDS
+from quiver.engine.observe.reconcilemetrics import RECONCILE_SECONDS, Ending, ending_of
 from quiver.engine.outcome import Outcome, Requeue, Terminal, Transient, Wait
-from quiver.engine.processstats import add_process_metrics
 from quiver.engine.queue import WorkQueue
-from quiver.engine.queuemetrics import QUEUE_SECONDS
-from quiver.engine.reconcilemetrics import RECONCILE_SECONDS, Ending, ending_of
+from quiver.engine.recording.eventseries import EventCounts
 from quiver.kube.errors import Unreachable
 from quiver.kube.faults import CannedAnswer
 from quiver.kube.interceptor import Send, chained

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiver.engine.controller import Controller
-from quiver.engine.grants import Grant, allowed, grants, policy_rules
+from quiver.engine.installing.grants import Grant, allowed, grants, policy_rules
+from quiver.engine.installing.rbac import base_rights, editor_grants, rights_of, viewer_grants
+from quiver.engine.installing.roles import Setting, operator_roles, people_roles
 from quiver.engine.kinds import DEPLOYMENT
 from quiver.engine.outcome import Outcome
-from quiver.engine.rbac import base_rights, editor_grants, rights_of, viewer_grants
-from quiver.engine.roles import Setting, operator_roles, people_roles
 from quiver.engine.webhooks import serving
 from support.site import Site, SiteController, Zone, ZoneController
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiver.engine.kinds import Key
-from quiver.engine.shardmap import (
+from quiver.engine.leading.shardmap import (
     FREE,
     ShardMap,
     UnreadableMap,
@@ -124,7 +124,7 @@ def test_a_key_is_in_one_of_the_shards(namespace: str, name: str) -> None:
 def test_a_key_has_the_same_shard_in_every_process_and_version() -> None:
     assert [shard_of(Key("team", f"site-{number}")) for number in range(4)] == SHARDS_OF_SITES
     code = (
-        "from quiver.engine.shardmap import shard_of; from quiver.engine.kinds import Key;"
+        "from quiver.engine.leading.shardmap import shard_of; from quiver.engine.kinds import Key;"
         "print([shard_of(Key('team', f'site-{number}')) for number in range(4)])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,12 +5,12 @@ from itertools import count
 
 import pytest
 
-from quiver.engine.duty import Callbacks, Everything, Ownership
 from quiver.engine.kinds import Key
-from quiver.engine.leases import Hold
-from quiver.engine.shardmap import ShardMap, new_map
-from quiver.engine.shards import Shards
-from quiver.engine.tenure import Tenure
+from quiver.engine.leading.duty import Callbacks, Everything, Ownership
+from quiver.engine.leading.leases import Hold
+from quiver.engine.leading.shardmap import ShardMap, new_map
+from quiver.engine.leading.shards import Shards
+from quiver.engine.leading.tenure import Tenure
 from quiver.kube import Forbidden, Unreachable
 from support.lease_server import LeaseClient, LeaseServer
 from support.until import until

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from quiver.engine.leases import Hold
-from quiver.engine.shardmap import ShardMap, new_map
-from quiver.engine.tenure import Moves, Tenure
+from quiver.engine.leading.leases import Hold
+from quiver.engine.leading.shardmap import ShardMap, new_map
+from quiver.engine.leading.tenure import Moves, Tenure
 
 SHARDS = 5
 WALKS, EVENTS = 400, 250

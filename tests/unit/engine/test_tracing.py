@@ -12,11 +12,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import StatusCode
 
-from quiver.engine.health import serving
 from quiver.engine.kinds import Key
-from quiver.engine.otel import OpenTelemetry
-from quiver.engine.reconcilemetrics import Ending
-from quiver.engine.tracing import NO_TRACING, tracing_from
+from quiver.engine.observe.health import serving
+from quiver.engine.observe.otel import OpenTelemetry
+from quiver.engine.observe.reconcilemetrics import Ending
+from quiver.engine.observe.tracing import NO_TRACING, tracing_from
 from quiver.kube.faults import CannedAnswer
 from quiver.kube.request import Answer, Request
 
@@ -147,7 +147,7 @@ def test_opentelemetrys_own_switch_turns_it_off() -> None:
 @pytest.fixture
 def _without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    monkeypatch.delitem(sys.modules, "quiver.engine.otel")
+    monkeypatch.delitem(sys.modules, "quiver.engine.observe.otel")
 
 
 @pytest.mark.usefixtures("_without_the_extra")

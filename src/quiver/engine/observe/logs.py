@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, TextIO
 
 from quiver.engine.kinds import Key
-from quiver.engine.logformat import HumanFormatter, JsonFormatter
+from quiver.engine.observe.logformat import HumanFormatter, JsonFormatter
 
 Format = Literal["json", "human"]
 Level = Literal["debug", "info", "warning", "error"]

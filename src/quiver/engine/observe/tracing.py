@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, Self
 
 from quiver.engine.kinds import Key
-from quiver.engine.reconcilemetrics import Ending
+from quiver.engine.observe.reconcilemetrics import Ending
 from quiver.kube.interceptor import Interceptor
 
 __all__ = ["NO_TRACING", "ReconcileSpan", "Tracing", "tracing_from"]
@@ -75,7 +75,7 @@ def tracing_from(environment: Mapping[str, str]) -> Tracing:
     if not is_wanted(environment):
         return NO_TRACING
     try:
-        from quiver.engine.otel import exporting
+        from quiver.engine.observe.otel import exporting
     except ModuleNotFoundError as error:
         _log.warning(
             "there will be no traces, although %s is set: %s is missing; "

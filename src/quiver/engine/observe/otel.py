@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_current_
 
 from quiver import __version__
 from quiver.engine.kinds import Key
-from quiver.engine.reconcilemetrics import Ending
+from quiver.engine.observe.reconcilemetrics import Ending
 from quiver.kube.interceptor import Interceptor, Send
 from quiver.kube.request import Answer, Request
 

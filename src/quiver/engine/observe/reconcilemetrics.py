@@ -2,7 +2,7 @@
 
 import enum
 
-from quiver.engine.instruments import Counter, Registry
+from quiver.engine.observe.instruments import Counter, Registry
 from quiver.engine.outcome import Outcome, ReconcileError, Requeue, Terminal, Wait
 from quiver.kube.errors import KubeError
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
-from quiver.engine.complaints import Complaints
-from quiver.engine.leases import Hold, Lease, Leases, Timing, wall_clock
+from quiver.engine.leading.complaints import Complaints
+from quiver.engine.leading.leases import Hold, Lease, Leases, Timing, wall_clock
 from quiver.kube import Conflict, KubeError, NotFound
 
 log = logging.getLogger(__name__)

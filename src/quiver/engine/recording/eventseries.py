@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quiver.engine.eventbody import EventType, Regarding, event_name, micro_time
-from quiver.engine.tokenbuckets import TokenBuckets
+from quiver.engine.recording.eventbody import EventType, Regarding, event_name, micro_time
+from quiver.engine.recording.tokenbuckets import TokenBuckets
 from quiver.kube import Object
 
 FINISH = timedelta(minutes=6)

@@ -17,14 +17,14 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from quiver import __version__
-from quiver.engine.eventseries import EventCounts
-from quiver.engine.instruments import Gauge, Registry
-from quiver.engine.processstats import add_process_metrics
+from quiver.engine.observe.instruments import Gauge, Registry
+from quiver.engine.observe.processstats import add_process_metrics
+from quiver.engine.observe.queuemetrics import QueueDurations, QueueFamilies
+from quiver.engine.observe.reconcilemetrics import ControllerMetrics, ReconcileFamilies
+from quiver.engine.observe.requestmetrics import RequestFamilies, RequestMetrics
+from quiver.engine.observe.webhookmetrics import WebhookFamilies, WebhookMetrics
 from quiver.engine.queue import Metrics as QueueMetrics
-from quiver.engine.queuemetrics import QueueDurations, QueueFamilies
-from quiver.engine.reconcilemetrics import ControllerMetrics, ReconcileFamilies
-from quiver.engine.requestmetrics import RequestFamilies, RequestMetrics
-from quiver.engine.webhookmetrics import WebhookFamilies, WebhookMetrics
+from quiver.engine.recording.eventseries import EventCounts
 
 
 class CacheSize(NamedTuple):

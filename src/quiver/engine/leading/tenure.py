@@ -15,8 +15,8 @@ no shard ever has two workers:
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quiver.engine.leases import Hold, Sighting
-from quiver.engine.shardmap import FREE, ShardMap, fair_owners
+from quiver.engine.leading.leases import Hold, Sighting
+from quiver.engine.leading.shardmap import FREE, ShardMap, fair_owners
 
 NOTHING: frozenset[int] = frozenset()
 

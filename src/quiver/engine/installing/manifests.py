@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quiver.engine.rbac import AnyController
+    from quiver.engine.installing.rbac import AnyController
 
 # The modules behind these commands are imported when they run: `--help` stays quick.
 
@@ -17,7 +17,7 @@ def add_crds_arguments(command: argparse.ArgumentParser, *, example: str) -> Non
 
 def print_crds(arguments: argparse.Namespace, controllers: "Iterable[AnyController]") -> int:
     from quiver.engine.crd.manifest import as_yaml
-    from quiver.engine.definitions import definition
+    from quiver.engine.installing.definitions import definition
 
     known = {it.resource.definition.name: it.resource for it in controllers}
     names = arguments.name or list(known)
@@ -54,7 +54,7 @@ def print_rbac(
     arguments: argparse.Namespace, controllers: "Sequence[AnyController]", *, name: str
 ) -> int:
     from quiver.engine.crd.manifest import as_yaml
-    from quiver.engine.roles import Setting, bound, operator_roles
+    from quiver.engine.installing.roles import Setting, bound, operator_roles
 
     setting = Setting(
         name=name,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from quiver.engine.redaction import HIDDEN, is_secret_name, redact
+from quiver.engine.observe.redaction import HIDDEN, is_secret_name, redact
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "bound"}
 _COLOURS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}

@@ -4,7 +4,7 @@ import os
 import resource
 from pathlib import Path
 
-from quiver.engine.instruments import Registry
+from quiver.engine.observe.instruments import Registry
 
 _PROC = Path("/proc")
 

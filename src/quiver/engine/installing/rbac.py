@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quiver.engine.controller import Controller, Permission
-from quiver.engine.grants import Grants, grants
+from quiver.engine.installing.grants import Grants, grants
 from quiver.engine.kinds import (
     CUSTOM_RESOURCE_DEFINITION,
     EVENT,

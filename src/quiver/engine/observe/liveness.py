@@ -7,7 +7,7 @@ miss is a loop that crawls, and a worker that hangs although its reconcile was c
 import asyncio
 from collections.abc import Callable
 
-from quiver.engine.checks import Check
+from quiver.engine.observe.checks import Check
 from quiver.engine.queue import CallAt, Metrics, Timer
 
 TICK = 5.0

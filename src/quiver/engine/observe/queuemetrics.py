@@ -5,7 +5,7 @@ from itertools import accumulate, repeat
 from operator import mul
 from typing import NamedTuple
 
-from quiver.engine.instruments import Registry
+from quiver.engine.observe.instruments import Registry
 from quiver.engine.queue import Metrics as QueueMetrics
 
 # Multiplied one by one, as Go does: the rounding is part of the label.

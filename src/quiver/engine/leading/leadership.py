@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from quiver.engine.duty import Callbacks
-from quiver.engine.election import Election
 from quiver.engine.kinds import Key
-from quiver.engine.shards import Shards
+from quiver.engine.leading.duty import Callbacks
+from quiver.engine.leading.election import Election
+from quiver.engine.leading.shards import Shards
 
 
 class Leadership(Protocol):

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import NoReturn
 
-from quiver.engine.complaints import Complaints
-from quiver.engine.duty import Callbacks
-from quiver.engine.keeping import Keeping
-from quiver.engine.leases import Lease, Timing
-from quiver.engine.roster import MapVanished, Roster, Snapshot
-from quiver.engine.shardmap import ShardMap, UnreadableMap
-from quiver.engine.tenure import Tenure
+from quiver.engine.leading.complaints import Complaints
+from quiver.engine.leading.duty import Callbacks
+from quiver.engine.leading.keeping import Keeping
+from quiver.engine.leading.leases import Lease, Timing
+from quiver.engine.leading.roster import MapVanished, Roster, Snapshot
+from quiver.engine.leading.shardmap import ShardMap, UnreadableMap
+from quiver.engine.leading.tenure import Tenure
 from quiver.kube import Conflict, KubeError
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ from typing import Any
 from quiver import __version__
 from quiver.engine.controller import Controller
 from quiver.engine.crd import Resource, crd_manifest
-from quiver.engine.kinds import CUSTOM_RESOURCE_DEFINITION, kind_of
-from quiver.engine.standing import (
+from quiver.engine.installing.standing import (
     WRITTEN_BY,
     Act,
     Object,
@@ -25,6 +24,7 @@ from quiver.engine.standing import (
     changed,
     judge,
 )
+from quiver.engine.kinds import CUSTOM_RESOURCE_DEFINITION, kind_of
 from quiver.kube import Client, Conflict, Forbidden, Invalid, NotFound
 
 __all__ = ["Off", "On", "Standing", "Waiting", "definition", "settle", "until_established"]

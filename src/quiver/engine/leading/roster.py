@@ -7,8 +7,8 @@ in which they changed, and one right (on leases, in one namespace) is enough.
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
-from quiver.engine.leases import Lease, Leases, new_lease
-from quiver.engine.shardmap import UNKNOWN, ShardMap, decode_map, encode_map, new_map
+from quiver.engine.leading.leases import Lease, Leases, new_lease
+from quiver.engine.leading.shardmap import UNKNOWN, ShardMap, decode_map, encode_map, new_map
 from quiver.kube import AlreadyExists
 
 LABEL = "quiver.dev/shards"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from quiver.engine.checks import Check, Checks, Report
-from quiver.engine.instruments import CONTENT_TYPE
+from quiver.engine.observe.checks import Check, Checks, Report
+from quiver.engine.observe.instruments import CONTENT_TYPE
 
 __all__ = ["Address", "Check", "Checks", "Report", "health_routes", "metrics_routes", "serving"]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quiver.engine.grants import Grants, policy_rules
-from quiver.engine.rbac import (
+from quiver.engine.installing.grants import Grants, policy_rules
+from quiver.engine.installing.rbac import (
     NAMESPACE,
     AnyController,
     Rights,

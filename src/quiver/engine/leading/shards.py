@@ -23,15 +23,15 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 
-from quiver.engine.complaints import Complaints
-from quiver.engine.duty import Callbacks
-from quiver.engine.keeping import Keeping
 from quiver.engine.kinds import Key
-from quiver.engine.leases import Hold, Lease, Leases, Timing, wall_clock
-from quiver.engine.replica import Replica
-from quiver.engine.roster import MapVanished, Roster
-from quiver.engine.shardmap import SHARDS, UnreadableMap, shard_of
-from quiver.engine.tenure import Tenure
+from quiver.engine.leading.complaints import Complaints
+from quiver.engine.leading.duty import Callbacks
+from quiver.engine.leading.keeping import Keeping
+from quiver.engine.leading.leases import Hold, Lease, Leases, Timing, wall_clock
+from quiver.engine.leading.replica import Replica
+from quiver.engine.leading.roster import MapVanished, Roster
+from quiver.engine.leading.shardmap import SHARDS, UnreadableMap, shard_of
+from quiver.engine.leading.tenure import Tenure
 from quiver.kube import Client, Forbidden, KubeError
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,17 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from quiver.engine.complaints import Complaints
-from quiver.engine.keeping import Keeping
-from quiver.engine.leases import Hold, Lease, Leases, Sighting, Timing, new_lease, wall_clock
+from quiver.engine.leading.complaints import Complaints
+from quiver.engine.leading.keeping import Keeping
+from quiver.engine.leading.leases import (
+    Hold,
+    Lease,
+    Leases,
+    Sighting,
+    Timing,
+    new_lease,
+    wall_clock,
+)
 from quiver.kube import Client, Conflict, Forbidden, KubeError, NotFound
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from quiver.engine.eventbody import (
+from quiver.engine.kinds import EVENT
+from quiver.engine.recording.eventbody import (
     NOTE_LIMIT,
     REASON_LIMIT,
     EventType,
@@ -24,8 +25,7 @@ from quiver.engine.eventbody import (
     micro_time,
     regarding,
 )
-from quiver.engine.eventseries import EventCounts, Facts, Series, SeriesBook
-from quiver.engine.kinds import EVENT
+from quiver.engine.recording.eventseries import EventCounts, Facts, Series, SeriesBook
 from quiver.kube import AlreadyExists, Client, Forbidden, KubeError, NotFound, Object
 
 __all__ = ["EventCounts", "EventType", "Recorder", "Regarding", "regarding"]

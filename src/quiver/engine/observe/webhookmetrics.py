@@ -1,6 +1,6 @@
 """Counting admission requests."""
 
-from quiver.engine.instruments import Registry
+from quiver.engine.observe.instruments import Registry
 
 WEBHOOK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 

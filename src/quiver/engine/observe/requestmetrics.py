@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from quiver.engine.instruments import Counter, Histogram, Registry
+from quiver.engine.observe.instruments import Counter, Histogram, Registry
 from quiver.kube.interceptor import Send
 from quiver.kube.request import Answer, Request
 

@@ -1,0 +1,1 @@
+"""What an operator needs in its cluster: definitions of its kinds, and rights."""

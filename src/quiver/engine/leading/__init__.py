@@ -1,0 +1,1 @@
+"""Who may work: election, shards, and the fence of the lease."""

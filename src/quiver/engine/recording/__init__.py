@@ -1,0 +1,1 @@
+"""Events on objects: written aside, aggregated, never in the way."""

@@ -77,7 +77,9 @@ def goals(measured: Measured, sets: int, cached: Cached | None) -> list[Goal]:
     if cached:
         # As it is sent: dropping `managedFields` is part of how the cache saves memory.
         beyond = cached.memory - cached.sent
-        found.append(at_most("bytes of a cached object beyond its JSON as sent", beyond, BEYOND_JSON))
+        found.append(
+            at_most("bytes of a cached object beyond its JSON as sent", beyond, BEYOND_JSON)
+        )
     return found
 
 

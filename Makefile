@@ -19,7 +19,7 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: demo
-demo: $(READY) ## Start a real cluster with a sample workload and show its answer
+demo: $(READY) ## Start a real cluster with the operator and a sample, and show its answer
 	$(SUDO) $(BIN)/python tools/demo.py
 
 .PHONY: down

@@ -11,44 +11,10 @@ from quiver.engine.installing.definitions import settle
 from quiver.kube import Client, Object
 from quiver.vecodex.controller import VecodexController
 from support.operating import children, eventually, operating
+from support.vecodex_original import original_deployment
 
 SAMPLE = Path(__file__).parents[2] / "config/samples/apps_v1alpha1_vecodexset.yaml"
 ORIGINAL = "manager"
-
-
-def original_deployment(vecodex: Object, role: str) -> Object:
-    """As `vecodexset_controller.go` makes it, with its controller reference."""
-    metadata, component = vecodex["metadata"], vecodex["spec"][role]
-    name = f"{metadata['name']}-{role}"
-    container = {"name": role, "image": component["image"], "resources": component["resources"]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": name,
-            "namespace": metadata["namespace"],
-            "ownerReferences": [owner(vecodex)],
-        },
-        "spec": {
-            "replicas": component["replicas"],
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [container]},
-            },
-        },
-    }
-
-
-def owner(vecodex: Object) -> Object:
-    return {
-        "apiVersion": "apps.vecodex.link/v1alpha1",
-        "kind": "VecodexSet",
-        "name": vecodex["metadata"]["name"],
-        "uid": vecodex["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 @pytest.fixture

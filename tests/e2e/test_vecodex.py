@@ -12,6 +12,7 @@ from quiver.devcluster.handle import DevCluster
 from quiver.devcluster.standins import ROLES, VECODEX_APP, VERSIONS, vecodex_image
 from quiver.devcluster.waiting import until
 from quiver.kube import Client, Invalid, NotFound
+from support.vecodex_original import original_deployment
 from support.web import http
 
 Kubectl = Callable[..., str]
@@ -145,6 +146,52 @@ async def test_kubectl_scale_drives_the_searchers(
     kubectl("scale", "vdx/search", "--replicas=0")
     found = await phase(status, "search", "Ready")
     assert found["searcher"]["replicas"] == 0
+
+
+async def test_an_autoscaler_drives_the_searchers_through_the_set(
+    cluster_client: Client, status: Status, cluster_namespace: str
+) -> None:
+    wanted = small_set(
+        cluster_namespace, replicas=1, autoscaling={"minReplicas": 2, "maxReplicas": 3}
+    )
+    await cluster_client.create(wanted)
+
+    async def unscaled() -> str | None:
+        found = await cluster_client.get(API, KIND, "search", cluster_namespace)
+        replicas = found["spec"]["searcher"]["replicas"]
+        return None if replicas == 2 else f"spec.searcher.replicas is {replicas}"
+
+    await until(unscaled, within=60)
+    found = await phase(status, "search", "Ready")
+    assert found["searcher"]["ready"] == 2
+    autoscaler = await cluster_client.get(
+        "autoscaling/v2", "HorizontalPodAutoscaler", "search-searcher", cluster_namespace
+    )
+    assert autoscaler["spec"]["scaleTargetRef"]["kind"] == KIND
+
+
+async def test_the_pods_of_the_original_operator_run_on_when_their_set_is_taken_over(
+    cluster_client: Client, kubectl: Kubectl, status: Status, cluster_namespace: str
+) -> None:
+    """While the set is paused, the test makes the Deployments as the original would."""
+    paused = small_set(cluster_namespace, replicas=1)
+    paused["spec"]["paused"] = True
+    for role in ROLES:
+        # The original ignored the command.
+        del paused["spec"][role]["command"]
+        paused["spec"][role]["image"] = vecodex_image(role)
+    owner = await cluster_client.create(paused)
+    async with Client(cluster_client.config, manager="manager") as original:
+        for role in ROLES:
+            await original.create(original_deployment(owner, role))
+    kubectl("wait", "--for=condition=Available", "deployment", "--all", "--timeout=60s")
+    before = kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}")
+
+    kubectl("patch", "vdx/search", "--type=merge", "-p", '{"spec":{"paused":false}}')
+    await phase(status, "search", "Ready")
+    services = kubectl("get", "services", "-o", "name").split()
+    assert services == [f"service/search-{role}" for role in sorted(ROLES)]
+    assert kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}") == before
 
 
 async def test_children_heal_field_by_field(

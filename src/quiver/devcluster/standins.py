@@ -17,7 +17,9 @@ _PROGRAM = "/app/cmake/build/vecodex-app"
 _SERVE = f"""#!/bin/sh
 mkdir -p /tmp/www
 echo "vecodex $1 VERSION" > /tmp/www/index.html
-exec httpd -f -p {VECODEX_PORT} -h /tmp/www
+httpd -f -p {VECODEX_PORT} -h /tmp/www &
+trap 'exit 0' TERM INT  # Process 1 has no default for signals, and would be waited for.
+wait
 """
 
 

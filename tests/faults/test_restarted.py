@@ -10,9 +10,18 @@ import pytest
 
 from quiver.devcluster.handle import DevCluster
 from quiver.engine.installing.definitions import settle
-from quiver.kube import Client
+from quiver.engine.operate import Options, operate
+from quiver.kube import Client, KubeConfig
+from quiver.kube.faults import Faults, refuse
 from quiver.vecodex.controller import VecodexController
-from support.operating import children, converged, eventually, operating, vecodex
+from support.operating import (
+    children,
+    converged,
+    eventually,
+    is_write_of,
+    operating,
+    vecodex,
+)
 from support.process import OperatorProcess, processes_of
 
 
@@ -82,6 +91,24 @@ async def test_a_leader_that_cannot_renew_its_lease_ends_and_a_successor_takes_o
     finally:
         await asyncio.to_thread(first.kill)
         await asyncio.to_thread(second.kill)
+
+
+async def test_an_operator_that_loses_its_lease_ends(
+    own_api_server: DevCluster, own_client: Client
+) -> None:
+    """It writes nothing more, and the kubelet starts it anew."""
+    await own_api_server.make_namespace(own_client, "lost")
+    faults = Faults()
+    config = KubeConfig.load(own_api_server.kubeconfig)
+    options = Options(namespaces=("lost",), own_namespace="lost", leader_elect=True)
+    running = asyncio.create_task(
+        operate(config, [VecodexController()], options, stop=asyncio.Event(), interceptor=faults)
+    )
+    await own_client.create(vecodex("lost"))
+    await converged(own_client, "lost")
+    faults.add(refuse, when=is_write_of("leases"), times=None)
+    async with asyncio.timeout(20):
+        assert await running == 1
 
 
 async def leads(process: OperatorProcess) -> bool:

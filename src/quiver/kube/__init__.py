@@ -22,7 +22,6 @@ from quiver.kube.errors import (
     Unreachable,
 )
 from quiver.kube.events import RawEvent, WatchEvent, ends_initial_events
-from quiver.kube.objects import Condition, ObjectMeta, OwnerReference, metadata_of
 from quiver.kube.paging import Page
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "ApiError",
     "ApplyConflict",
     "Client",
-    "Condition",
     "ConfigError",
     "Conflict",
     "CredentialError",
@@ -43,8 +41,6 @@ __all__ = [
     "KubeError",
     "NotFound",
     "Object",
-    "ObjectMeta",
-    "OwnerReference",
     "Page",
     "RawEvent",
     "ServerTimeout",
@@ -54,5 +50,4 @@ __all__ = [
     "Unreachable",
     "WatchEvent",
     "ends_initial_events",
-    "metadata_of",
 ]

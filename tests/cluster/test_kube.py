@@ -8,6 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from quiver.devcluster.handle import DevCluster
+from quiver.engine.identity import identity_of
 from quiver.kube import (
     AlreadyExists,
     ApiError,
@@ -24,7 +25,6 @@ from quiver.kube import (
     Unauthorized,
     Unreachable,
     ends_initial_events,
-    metadata_of,
 )
 from quiver.kube.accounts import issue_token
 from quiver.kube.errors import FieldConflict
@@ -145,7 +145,7 @@ async def test_pages_together_are_the_whole_list_of_one_version(
     assert [len(page.items) for page in pages] == [10, 10, 5]
     assert [page.is_first for page in pages] == [True, False, False]
     assert len({page.metadata.resource_version for page in pages}) == 1
-    found = [metadata_of(item).name for page in pages for item in page.items]
+    found = [identity_of(item).name for page in pages for item in page.items]
     assert found == names
     listed = await api_client.list("v1", "ConfigMap", namespace, page_size=10)
     assert [obj["metadata"]["name"] for obj in listed] == names
@@ -164,7 +164,7 @@ async def test_metadata_only_leaves_out_the_data(api_client: Client, namespace: 
         page async for page in api_client.pages("v1", "ConfigMap", namespace, metadata_only=True)
     ]
     [item] = page.items
-    assert metadata_of(item).name == "a"
+    assert identity_of(item).name == "a"
     assert b"secret" not in bytes(item).replace(b"f:secret", b"")
 
 
@@ -326,7 +326,7 @@ async def test_initial_events_are_all_objects_and_then_the_bookmark_that_says_so
         async for event in events:
             if ends_initial_events(event):
                 break
-            seen.add((event.type, metadata_of(event.object).name))
+            seen.add((event.type, identity_of(event.object).name))
     assert seen == {("ADDED", name) for name in names}
 
 

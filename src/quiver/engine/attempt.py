@@ -166,6 +166,8 @@ class Attempt(Generic[R]):
         try:
             case.obj = decode(self._controller.resource, raw)
         except CannotDecode as error:
+            # Without the object there is no status to tell it in.
+            self._record(raw, "Warning", "CannotDecode", str(error))
             raise Terminal(str(error)) from error
         case.turn = Turn(
             self._controller,

@@ -84,7 +84,9 @@ class Informer:
             version = identity.version
             self._written(raw, identity, by)
         finally:
-            del self._held_back[place]
+            # Two owners may want the same name, and then two of us write it at once.
+            if self._held_back.get(place) is held:
+                del self._held_back[place]
             if any(_version_after(change) != version for change in held):
                 self._tell(held[-1], only=by)
         return identity

@@ -8,6 +8,7 @@ once and never beside us.
 
 import asyncio
 import contextlib
+import gc
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,9 @@ class Manager:
     async def _work(self) -> None:
         await self._settle()
         await self._around.cache.synced()
+        # What is there now stays: the collector need not walk it again.
+        gc.collect()
+        gc.freeze()
         log.info("The caches are warm")
         await self._leadership.acquired()
         self._started.set()

@@ -74,7 +74,7 @@ async def operate(
         await _operate(config, controllers, options, stop, started, interceptor)
     except* LeadershipLost as group:
         lost = True
-        log.error("%s", group.exceptions[0])  # noqa: TRY400
+        log.error("%s", _innermost(group))  # noqa: TRY400
     log.info("Stopped")
     return 1 if lost else 0
 
@@ -191,6 +191,13 @@ async def _serve(
     for address, served in routes.items():
         if address:
             await stack.enter_async_context(serving(address, served))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Of a task within a group within a group, the error that ended it all."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _stopped_by_signals() -> asyncio.Event:

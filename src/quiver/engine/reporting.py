@@ -11,6 +11,7 @@ from quiver.engine.outcome import Decision, Next, Wait
 RETRYING = "Retrying"
 FAILED = "Failed"
 WAITING = "Waiting"
+STALLED = "Stalled"
 
 
 class Reported(Protocol):
@@ -39,14 +40,21 @@ def stamped(before: Any, reported: S, *, generation: int, at: datetime) -> S:
 def with_failure(before: S, decision: Decision, *, generation: int, at: datetime) -> S:
     """The last status, with the failure told.
 
-    `observedGeneration` stays: what was not carried out was not observed, and tools that wait go
-    on waiting.
+    While it is retried, `observedGeneration` stays: what was not carried out was not observed, and
+    tools that wait go on waiting. What is given up is observed, and stalled, as kstatus reads it.
     """
-    reason = RETRYING if decision.next is Next.BACKOFF else FAILED
+    is_retried = decision.next is Next.BACKOFF
+    reason = RETRYING if is_retried else FAILED
     failure = Condition(type=DEGRADED, status="True", reason=reason, message=decision.message)
+    told = [failure] if is_retried else [failure, msgspec.structs.replace(failure, type=STALLED)]
     status: Any = before
-    told = merged(status.conditions, [failure], generation=generation, at=at)
-    return _with(before, told[0])
+    kept = [it for it in status.conditions if it.type not in (DEGRADED, STALLED)]
+    changed: S = msgspec.structs.replace(
+        status,
+        conditions=kept + merged(status.conditions, told, generation=generation, at=at),
+        observed_generation=status.observed_generation if is_retried else generation,
+    )
+    return changed
 
 
 def with_waiting(status: S, wait: Wait) -> S:

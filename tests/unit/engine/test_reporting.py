@@ -51,6 +51,8 @@ def test_the_same_failure_again_changes_nothing() -> None:
     failed = Decision(Next.ON_CHANGE, failed=True, message="no such version")
     once = with_failure(Status(), failed, generation=1, at=NOW)
     assert once.conditions[0].reason == "Failed"
+    assert [it.type for it in once.conditions] == ["Degraded", "Stalled"]
+    assert once.observed_generation == 1
     assert is_same(once, with_failure(once, failed, generation=1, at=datetime.now(UTC)))
 
 

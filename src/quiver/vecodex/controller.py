@@ -24,10 +24,12 @@ from quiver.vecodex.gpu import Devices, Node, asks_for_devices, devices
 from quiver.vecodex.names import Role, selector_text
 from quiver.vecodex.plain import Object
 from quiver.vecodex.pods import Pod, Trouble, troubles
-from quiver.vecodex.rollout import plan
+from quiver.vecodex.rollout import Plan, plan
 from quiver.vecodex.status import status_of
 
 LOOK_AT_PODS_EVERY = 10.0
+SOON = 0.5
+SAFETY = 60.0
 
 Vecodex = Turn[VecodexSet]
 
@@ -66,7 +68,7 @@ class VecodexController(Controller[VecodexSet]):
             vecodex, wanted, after.deployments, devices=self._devices(vecodex, turn), troubles=found
         )
         turn.report(status)
-        return outcome or look_at_pods_again(stuck)
+        return outcome or look_at_pods_again(stuck) or go_on(wanted, has_written=turn.has_written)
 
     def _observed(self, vecodex: VecodexSet, turn: Vecodex) -> Observed:
         return observed(vecodex, deployments=turn.owned(DEPLOYMENT), services=turn.owned(SERVICE))
@@ -95,6 +97,16 @@ def has_pods_that_do_not_run(live: Object) -> bool:
     status = live.get("status") or {}
     is_current = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
     return bool(is_current and status.get("unavailableReplicas", 0))
+
+
+def go_on(plan: Plan, *, has_written: bool) -> Outcome:
+    """A component that is held is looked at again, also if what it waits for says nothing.
+
+    A Deployment whose template did not change may be done at once, and our own write is no news.
+    """
+    if not plan.waiting or plan.halted:
+        return None
+    return Requeue(SOON if has_written else SAFETY, "; ".join(dict.fromkeys(plan.waiting.values())))
 
 
 def look_at_pods_again(stuck: list[Role]) -> Outcome:

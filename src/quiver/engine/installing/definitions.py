@@ -6,6 +6,7 @@ by a watch that selects its name, because only these can be allowed for named ob
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from contextlib import aclosing
 from typing import Any
@@ -24,13 +25,14 @@ from quiver.engine.installing.standing import (
     changed,
     judge,
 )
-from quiver.engine.kinds import CUSTOM_RESOURCE_DEFINITION, kind_of
+from quiver.engine.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, kind_of
 from quiver.kube import Client, Conflict, Forbidden, Invalid, NotFound
 
 __all__ = ["Off", "On", "Standing", "Waiting", "definition", "settle", "until_established"]
 
 ATTEMPTS = 5
 PATIENCE = 30.0
+_GLANCE = 0.05
 _KIND = CUSTOM_RESOURCE_DEFINITION
 
 AnyController = Controller[Any] | type[Controller[Any]]
@@ -99,6 +101,8 @@ async def _settled(
     if not isinstance(standing, On):
         return standing
     served = _served(now) or await _awaited(client, name, patience)
+    if isinstance(served, On):
+        served = await _discovered(client, kind_of(controller.resource), patience)
     return standing if isinstance(served, On) else served
 
 
@@ -142,6 +146,20 @@ async def _awaited(client: Client, name: str, patience: float) -> Standing:
     except TimeoutError:
         why = f"the server does not serve CustomResourceDefinition {name} after {patience:.0f} s"
         return Waiting(why)
+
+
+async def _discovered(client: Client, kind: Kind, patience: float) -> Standing:
+    """A definition is called established a moment before the server's own list has its kind."""
+    try:
+        async with asyncio.timeout(patience):
+            while True:
+                with contextlib.suppress(NotFound):
+                    await client.discovery.find(kind.api_version, kind.name)
+                    return On()
+                # Nothing can be watched here.
+                await asyncio.sleep(_GLANCE)
+    except TimeoutError:
+        return Waiting(f"the server does not list {kind} after {patience:.0f} s")
 
 
 async def _without_rights(client: Client, controller: AnyController, error: Forbidden) -> Standing:

@@ -23,6 +23,8 @@ from quiver.engine.webhooks.shared_keyring import SharedKeyring
 from quiver.kube import Client, Forbidden, Impersonation, Object
 from support.chart import CHART, render
 from support.generator import generate
+from support.rights import GROUP as SENTINEL
+from support.rights import took_effect
 from support.site import SiteController, ZoneController
 
 ROOT = CHART.parents[1]
@@ -79,6 +81,7 @@ async def _installed(
     await _apply(client, [it for it in objects if "Role" in it["kind"] or "Account" in it["kind"]])
     (account,) = [it for it in objects if it["kind"] == "ServiceAccount"]
     user = f"system:serviceaccount:{own}:{account['metadata']['name']}"
+    await took_effect(client, user, own)
     groups = ("system:serviceaccounts", "system:authenticated")
     impersonation = Impersonation(user=user, groups=groups)
     yield Installed(client.impersonating(impersonation), own, watched, other)
@@ -112,7 +115,7 @@ async def _rights(client: Client, namespace: str) -> frozenset[Grant]:
         }
     )
     found = allowed(review["status"]["resourceRules"])
-    return frozenset(grant for grant in found if grant.group not in REVIEWS)
+    return frozenset(grant for grant in found if grant.group not in (*REVIEWS, SENTINEL))
 
 
 def _declared(*places: str) -> frozenset[Grant]:

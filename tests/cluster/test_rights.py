@@ -16,6 +16,7 @@ from quiver.kube.interceptor import Send
 from quiver.kube.request import Answer, Request
 from quiver.operators import controllers
 from support.chart import render
+from support.rights import took_effect
 
 SAMPLE = Path(__file__).parents[2] / "config" / "samples" / "apps_v1alpha1_vecodexset.yaml"
 VECODEX = ("apps.vecodex.link/v1alpha1", "VecodexSet")
@@ -55,7 +56,9 @@ async def _granted(client: Client, namespace: str, watched: str) -> tuple[list[O
     for obj in needed:
         await client.apply(obj)
     account = next(it["metadata"]["name"] for it in needed if it["kind"] == "ServiceAccount")
-    return needed, f"system:serviceaccount:{namespace}:{account}"
+    user = f"system:serviceaccount:{namespace}:{account}"
+    await took_effect(client, user, namespace)
+    return needed, user
 
 
 async def test_the_operator_meets_no_refusal_in_its_work(

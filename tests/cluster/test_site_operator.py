@@ -17,6 +17,7 @@ from quiver.engine.kinds import DEPLOYMENT, INGRESS, SERVICE, SERVICE_ACCOUNT
 from quiver.kube import Client, Invalid, KubeConfig
 from quiver.kube.accounts import issue_token
 from quiver.testing import Options, running
+from support.rights import took_effect
 from support.site_operator import SITE, Ledger, Place, condition_of, example, site_operator
 
 ACCOUNT = "site-operator"
@@ -61,6 +62,7 @@ async def _grant_rights(place: Place) -> None:
     for role in operator_roles([site_operator.SiteController], setting):
         await place.client.create(role)
         await place.client.create(bound(role, account=ACCOUNT, namespace=namespace))
+    await took_effect(place.client, f"system:serviceaccount:{namespace}:{ACCOUNT}", namespace)
 
 
 async def _as_a_pod(place: Place, folder: Path) -> KubeConfig:

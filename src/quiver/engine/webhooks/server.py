@@ -35,6 +35,7 @@ class Server:
         self._bind = bind
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._served: Pair | None = None
+        self._is_serving = False
         app = web.Application(client_max_size=LARGEST_BODY)
         for endpoint in endpoints:
             answering = Answering(endpoint, counts(endpoint.path) if counts else None)
@@ -45,7 +46,8 @@ class Server:
 
     @property
     def is_serving(self) -> bool:
-        return self._runner.server is not None
+        """Whether it listens; the runner has a server a moment earlier."""
+        return self._is_serving
 
     async def serve(self, pair: Pair) -> None:
         """With this certificate, as soon as it returns, on every new connection."""
@@ -53,13 +55,16 @@ class Server:
             with _file_of(pair.certificate + pair.key) as path:
                 self._tls.load_cert_chain(path)
             self._served = pair
-        if not self.is_serving:
-            await self._runner.setup()
+        if not self._is_serving:
+            if self._runner.server is None:
+                await self._runner.setup()
             host, port = self._bind
             await web.TCPSite(self._runner, host, port, ssl_context=self._tls).start()
+            self._is_serving = True
 
     async def stop(self) -> None:
         """Finishes the reviews that have begun."""
+        self._is_serving = False
         await self._runner.cleanup()
 
 

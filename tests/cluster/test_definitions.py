@@ -22,6 +22,7 @@ from quiver.engine.installing.rbac import AnyController
 from quiver.engine.installing.roles import Setting, operator_roles
 from quiver.engine.outcome import Outcome
 from quiver.kube import Client, Forbidden, Impersonation, NotFound, Object
+from support.rights import took_effect
 
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
@@ -82,6 +83,7 @@ async def operator(api_client: Client) -> AsyncIterator[tuple[Client, AnyControl
     (role,) = [it for it in operator_roles([controller], Setting()) if it["kind"] == "ClusterRole"]
     await api_client.create(role | {"metadata": {"name": user}})
     await api_client.create(_binding(user))
+    await took_effect(api_client, user, "default")
     yield api_client.impersonating(Impersonation(user=user)), controller
     await api_client.delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", user)
     await api_client.delete("rbac.authorization.k8s.io/v1", "ClusterRole", user)

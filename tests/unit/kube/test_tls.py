@@ -1,7 +1,5 @@
 """TLS to the API server: who is trusted, who we are, and what a connection costs."""
 
-import asyncio
-import gc
 import ssl
 import subprocess
 import sys
@@ -94,20 +92,6 @@ async def test_a_server_of_our_ca_is_trusted_and_no_other(local: FakeApi) -> Non
     await ask(KubeConfig(server=local.url, ca=LOCAL.certificate))
     with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
         await ask(KubeConfig(server=local.url, ca=NAMED.certificate))
-
-
-@pytest.mark.parametrize("turns", range(40))
-async def test_a_request_that_is_cancelled_while_it_connects_leaves_no_socket(
-    local: FakeApi, turns: int
-) -> None:
-    async with Client(KubeConfig(server=local.url, ca=LOCAL.certificate)) as client:
-        asking = asyncio.create_task(client.raw("GET", "/api/v1"))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-    # Whoever left a socket open is told of by a warning, which is an error here.
-    gc.collect()
 
 
 async def test_a_server_may_have_another_name_than_its_address(named: FakeApi) -> None:
